@@ -1,0 +1,100 @@
+"""Agreement of two labellings of the same items: with the truth, or of one run with another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+
+def _checked_pair(first: ArrayLike, second: ArrayLike) -> tuple[NDArray, NDArray]:
+    """Both as one-dimensional arrays of one length, at least one item each."""
+    a, b = np.asarray(first), np.asarray(second)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"Labels must be one-dimensional, got shapes {a.shape} and {b.shape}.")
+    if len(a) != len(b):
+        raise ValueError(f"Both labellings must have one length, got {len(a)} and {len(b)} items.")
+    if len(a) == 0:
+        raise ValueError("There are no labels to compare.")
+    return a, b
+
+
+def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Share of items that agree under the best one-to-one mapping of clusters to classes, Eq. (7).
+
+    Numbers of clusters and classes may differ; items of an unmapped cluster count as wrong.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
+    0.75
+    """
+    y_true, y_pred = _checked_pair(y_true, y_pred)
+    table = contingency_matrix(y_true, y_pred)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    return float(table[rows, columns].sum() / len(y_true))
+
+
+def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Normalised mutual information, I(l, c) / ((H(l) + H(c)) / 2), Eq. (6).
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> nmi([0, 0, 1, 1], [5, 5, 3, 3])
+    1.0
+    """
+    y_true, y_pred = _checked_pair(y_true, y_pred)
+    return float(normalized_mutual_info_score(y_true, y_pred, average_method="arithmetic"))
+
+
+def align_labels(reference: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
+    """``labels`` renamed so that they agree with ``reference`` on as many items as possible.
+
+    The mapping is one-to-one (Hungarian method). Where ``labels`` has more clusters than
+    ``reference``, those left over get the lowest numbers that the reference does not use.
+
+    Parameters
+    ----------
+    reference, labels : array-like of int of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> align_labels([0, 0, 1, 1], [7, 7, 4, 9])
+    array([0, 0, 1, 2])
+    """
+    reference, labels = _checked_pair(reference, labels)
+    for given in (reference, labels):
+        if not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(f"Cluster labels must be integers, got {given.dtype}.")
+    names = np.unique(reference)
+    old, positions = np.unique(labels, return_inverse=True)
+    table = contingency_matrix(reference, labels)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    new = np.full(len(old), -1, dtype=np.int64)
+    new[columns] = names[rows]
+    left_over = np.setdiff1d(np.arange(len(old)), columns)
+    unused = np.setdiff1d(np.arange(len(names) + len(old)), names)
+    new[left_over] = unused[: len(left_over)]
+    return new[positions]

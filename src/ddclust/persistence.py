@@ -1,0 +1,132 @@
+"""A saved model: a folder of JSON and safetensors. Reading it checks everything and runs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+FORMAT = "ddclust-model"
+FORMAT_VERSION = 1
+DESCRIPTION_FILE = "model.json"
+TENSORS_FILE = "tensors.safetensors"
+
+
+class ModelFormatError(ValueError):
+    """A saved model that cannot be read."""
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write into, which appears under ``path`` only when the block ends without an error."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{str(target)!r} exists already; choose another name or overwrite it.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staging = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    staging.mkdir()
+    try:
+        yield staging
+        if target.exists():
+            old = staging.with_suffix(".old")
+            target.rename(old)
+            staging.rename(target)
+            shutil.rmtree(old)
+        else:
+            staging.rename(target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON in full or not at all; NaN is refused, since it is not JSON."""
+    write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file in full or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_model(
+    path: str | os.PathLike[str],
+    description: dict[str, Any],
+    tensors: dict[str, Tensor],
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write a model folder; it appears complete or not at all."""
+    with new_folder(path, overwrite=overwrite) as folder:
+        tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        write_file(folder / TENSORS_FILE, save(tensors))
+        header = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        write_json(folder / DESCRIPTION_FILE, {**header, **description})
+
+
+def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The description and tensors of a model folder; a ModelFormatError says what is wrong with it."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ModelFormatError(f"There is no model folder at {str(folder)!r}.")
+    for name in (DESCRIPTION_FILE, TENSORS_FILE):
+        if not (folder / name).is_file():
+            raise ModelFormatError(f"{str(folder)!r} is not a complete model: {name} is missing.")
+    file = folder / DESCRIPTION_FILE
+    try:
+        description = json.loads(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ModelFormatError(f"{str(file)!r} is not readable JSON; it may be truncated.") from error
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ModelFormatError(f"{str(file)!r} does not describe a ddclust model.")
+    version = description.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFormatError(f"{str(file)!r} has no valid format version.")
+    if version > FORMAT_VERSION:
+        raise ModelFormatError(
+            f"{str(folder)!r} was saved by a newer ddclust (format {version}, this one reads up to"
+            f" {FORMAT_VERSION}); upgrade ddclust to load it."
+        )
+    file = folder / TENSORS_FILE
+    try:
+        tensors = load_file(file)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ModelFormatError(
+            f"{str(file)!r} is not a readable safetensors file; it may be truncated."
+        ) from error
+    return description, tensors
+
+
+def check_tensors(
+    folder: str | os.PathLike[str], found: dict[str, Tensor], expected: dict[str, torch.Size]
+) -> None:
+    """Compare names and shapes of tensors before any of them is used."""
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in found:
+            raise ModelFormatError(f"The model in {str(folder)!r} lacks the tensor {name!r}.")
+        if name not in expected:
+            raise ModelFormatError(
+                f"The model in {str(folder)!r} has a tensor {name!r} that does not belong."
+            )
+        if found[name].shape != expected[name]:
+            raise ModelFormatError(
+                f"The tensor {name!r} of the model in {str(folder)!r} has shape {tuple(found[name].shape)},"
+                f" expected {tuple(expected[name])}."
+            )

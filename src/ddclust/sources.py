@@ -1,0 +1,143 @@
+"""From the user's array to float32 batches: the layout and scaling of items, and access by index.
+
+The array is never copied as a whole: a batch is gathered, scaled and converted on its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+BLOCK_BYTES = 64 * 2**20
+
+
+def channel_axis(item_shape: tuple[int, ...]) -> int | None:
+    """The axis of an item that holds its channels, or None for vectors and (h, w) images.
+
+    Of the first and the last axis it is the shorter one; the last if they are equal.
+
+    Examples
+    --------
+    >>> channel_axis((32, 32, 3)), channel_axis((3, 32, 32)), channel_axis((28, 28))
+    (2, 0, None)
+    """
+    if len(item_shape) != 3:
+        return None
+    return 0 if item_shape[0] < item_shape[2] else 2
+
+
+def input_shape(item_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """What the network sees: (d,) for vectors, (channels, height, width) for images.
+
+    Examples
+    --------
+    >>> input_shape((32, 32, 3)), input_shape((28, 28)), input_shape((7,))
+    ((3, 32, 32), (1, 28, 28), (7,))
+    """
+    if len(item_shape) == 2:
+        return (1, *item_shape)
+    if channel_axis(item_shape) == 2:
+        return (item_shape[2], item_shape[0], item_shape[1])
+    return item_shape
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """``(x - shift) * scale``, per feature of a vector or per channel of an image.
+
+    ``shift`` and ``scale`` broadcast against a batch as the user lays it out. They are applied before
+    the conversion to float32, so that values far from zero (time stamps, say) keep their digits.
+    """
+
+    item_shape: tuple[int, ...]
+    shift: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: NDArray) -> Scaling:
+        """The default for an array.
+
+        Vectors: zero mean and unit variance per feature. Images: uint8 from [0, 255] to [0, 1], other
+        types from each channel's range to [0, 1].
+        """
+        item_shape = tuple(X.shape[1:])
+        if len(item_shape) == 1:
+            return cls(item_shape, *_standardisation(X))
+        if X.dtype == np.uint8:
+            return cls(item_shape, np.zeros(()), np.array(1 / 255))
+        return cls(item_shape, *_unit_range(X, channel_axis(item_shape)))
+
+    def __call__(self, batch: NDArray) -> Tensor:
+        """The batch as the network takes it: float32, channels before height and width."""
+        exact = np.float32 if batch.dtype.itemsize <= 2 or batch.dtype == np.float32 else np.float64
+        scaled: NDArray[np.floating] = batch.astype(
+            exact
+        )  # always a copy: the user's array is never written to
+        with np.errstate(over="ignore"):  # what overflows is reported by who uses the batch
+            if self.shift.any():
+                scaled -= self.shift.astype(exact)
+            scaled *= self.scale.astype(exact)
+            x = torch.from_numpy(scaled.astype(np.float32, copy=False))
+        if len(self.item_shape) == 2:
+            return x.unsqueeze(1)
+        return x.movedim(-1, 1) if channel_axis(self.item_shape) == 2 else x
+
+
+@dataclass(frozen=True)
+class ArraySource:
+    """Scaled float32 batches of an array (or memory map), by index or slice."""
+
+    X: NDArray
+    scaling: Scaling
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def batch(self, indices: Any) -> Tensor:
+        """The items at ``indices`` (an integer array or a slice), ready for the network."""
+        return self.scaling(self.X[indices])
+
+
+def blocks(X: NDArray) -> Any:
+    """Consecutive slices of an array of about 64 MB each as float64."""
+    values_per_item = max(int(np.prod(X.shape[1:])), 1)
+    step = max(BLOCK_BYTES // (8 * values_per_item), 1)
+    for start in range(0, len(X), step):
+        yield X[start : start + step]
+
+
+def all_items_equal(X: NDArray) -> bool:
+    """Whether every item of the array is the same."""
+    return all((block == X[0]).all() for block in blocks(X))
+
+
+def _standardisation(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shift and scale to zero mean and unit variance per column; constant columns are only shifted."""
+    scaler = StandardScaler()
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in blocks(X):
+            scaler.partial_fit(block)
+    overflowing = ~(np.isfinite(scaler.mean_) & np.isfinite(scaler.var_))
+    if overflowing.any():
+        raise ValueError(
+            f"Column {int(overflowing.argmax())} of X holds values too large to scale: their variance"
+            " overflows. Divide the column by a large number first."
+        )
+    return scaler.mean_, 1 / scaler.scale_
+
+
+def _unit_range(X: NDArray, axis: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shift and scale from each channel's range to [0, 1], shaped to broadcast against a batch."""
+    over = tuple(i for i in range(X.ndim) if axis is None or i != axis + 1)
+    lowest = np.min([block.min(axis=over, keepdims=True)[0] for block in blocks(X)], axis=0)
+    highest = np.max([block.max(axis=over, keepdims=True)[0] for block in blocks(X)], axis=0)
+    lowest, span = lowest.astype(np.float64), highest.astype(np.float64) - lowest
+    if not np.isfinite(span).all():
+        raise ValueError("The range of X's values overflows; divide the images by a large number first.")
+    return lowest, 1 / np.where(span > 0, span, 1.0)

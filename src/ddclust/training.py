@@ -1,0 +1,247 @@
+"""The training loop. It knows modules, batches and scalars to minimise, and nothing of clustering."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+# A history record closes at the end of the epoch that brings it to this many iterations, so that on
+# small data records, and the decision that a run has converged, rest on more than a few batches.
+MIN_RECORD_ITERATIONS = 50
+# Weights of this size mean that training has diverged, though they are still finite numbers.
+EXPLODED = 1e6
+
+Record = dict[str, Any]
+# (module, batch, indices of the batch's items) -> a NamedTuple of scalars, whose sum is minimised.
+Objective = Callable[[nn.Module, Tensor, NDArray[np.intp]], Any]
+
+
+class Source(Protocol):
+    """Anything with a length that gives a float32 batch for an array of indices."""
+
+    def __len__(self) -> int: ...
+
+    def batch(self, indices: Any) -> Tensor: ...
+
+
+class NonFiniteLossError(ArithmeticError):
+    """The loss became NaN or infinite."""
+
+
+def split_batches(order: NDArray[np.intp], batch_size: int) -> list[NDArray[np.intp]]:
+    """The indices in batches of nearly equal size, at most ``batch_size`` and at least two items.
+
+    Examples
+    --------
+    >>> [len(batch) for batch in split_batches(np.arange(201), 100)]
+    [67, 67, 67]
+    """
+    n = len(order)
+    return np.array_split(order, max(min(math.ceil(n / batch_size), n // 2), 1))
+
+
+class Trainer:
+    """Adam on reshuffled batches, resumable at any iteration.
+
+    Everything that happens is a function of the seed, the iteration and the state, so a trainer that
+    is given another's :meth:`state` goes on exactly as that one would have.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Trained in place, on the device where its parameters are.
+    source : Source
+    objective : callable (module, batch, indices) -> NamedTuple of scalars
+    batch_size : int, default=100
+    learning_rate : float, default=1e-3
+    seed : int, default=0
+        Of the order of batches: each epoch has a permutation of its own.
+
+    Attributes
+    ----------
+    iteration : int
+    history : list of dict
+        One record for every epoch, or for as many epochs as make 50 iterations: ``epoch``,
+        ``iteration``, ``loss`` and each term, averaged over the record's iterations.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Source(list):
+    ...     def batch(self, indices):
+    ...         return torch.tensor([self[i] for i in indices])
+    >>> class Error(NamedTuple):
+    ...     square: Tensor
+    >>> module = nn.Linear(1, 1)
+    >>> trainer = Trainer(module, Source([[1.0], [2.0], [3.0]]),
+    ...     lambda module, x, indices: Error((module(x) - 2 * x).square().mean()), learning_rate=0.1)
+    >>> trainer.advance(400)
+    'budget'
+    >>> trainer.history[-1]["loss"] < 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        source: Source,
+        objective: Objective,
+        *,
+        batch_size: int = 100,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+    ) -> None:
+        self.module = module
+        self.source = source
+        self.objective = objective
+        self.batch_size = batch_size
+        self.seed = seed
+        self.optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)
+        self.batches_per_epoch = len(split_batches(np.arange(len(source)), batch_size))
+        self.iteration = 0
+        self.history: list[Record] = []
+        self._open: Record = {}  # sums of the terms since the last record, and "steps"
+
+    def advance(
+        self,
+        until: int,
+        *,
+        tol: float = 0.0,
+        patience: int | None = None,
+        on_step: Callable[[Trainer, float], None] | None = None,
+        callbacks: tuple[Callable[[Trainer], bool | None], ...] = (),
+    ) -> str:
+        """Train up to iteration ``until``, or until the loss has stopped falling.
+
+        Parameters
+        ----------
+        until : int
+        tol : float, default=0
+            Relative improvement of a record's loss over the best one before that counts.
+        patience : int or None, default=None
+            Records without such an improvement after which the run has converged; None: never.
+        on_step : callable (trainer, loss), optional
+            Called after every iteration.
+        callbacks : tuple of callables (trainer) -> bool or None
+            Called after every record; one that returns True ends the training.
+
+        Returns
+        -------
+        str
+            "converged", "budget", or "stopped" by a callback.
+        """
+        self.module.train()
+        device = next(self.module.parameters()).device
+        for indices in self._batches(until):
+            x = self.source.batch(indices).to(device)
+            loss = self._step(x, indices)
+            if on_step is not None:
+                on_step(self, loss)
+            at_epoch_end = self.iteration % self.batches_per_epoch == 0
+            if at_epoch_end and self._open["steps"] >= MIN_RECORD_ITERATIONS:
+                self.close_record()
+                if sum(bool(callback(self)) for callback in callbacks):
+                    return "stopped"
+                if has_converged([record["loss"] for record in self.history], tol, patience):
+                    return "converged"
+        return "budget"
+
+    def close_record(self) -> None:
+        """Add what has been summed since the last record to the history, if there is anything."""
+        steps = self._open.pop("steps", 0)
+        if steps:
+            means = {term: total / steps for term, total in self._open.items()}
+            epoch = self.iteration / self.batches_per_epoch
+            record = {"epoch": round(epoch, 4), "iteration": self.iteration}
+            self.history.append({**record, "loss": sum(means.values()), **means})
+            self._open = {}
+
+    def state(self) -> tuple[dict[str, Tensor], Record]:
+        """All that :meth:`restore` needs, as tensors by name and plain JSON-able values."""
+        tensors = {f"module.{name}": value for name, value in self.module.state_dict().items()}
+        for i, values in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{i}.{name}": value for name, value in values.items()}
+        tensors["rng"] = torch.get_rng_state()
+        plain = {"iteration": self.iteration, "history": self.history, "open": self._open}
+        return tensors, plain
+
+    def restore(self, tensors: dict[str, Tensor], plain: Record) -> None:
+        """Go on from another trainer's :meth:`state`."""
+        own = self.optimizer.state_dict()
+        moments: dict[int, dict[str, Tensor]] = {}
+        weights = {}
+        for name, value in tensors.items():
+            kind, _, rest = name.partition(".")
+            if kind == "module":
+                weights[rest] = value
+            elif kind == "optimizer":
+                i, _, moment = rest.partition(".")
+                moments.setdefault(int(i), {})[moment] = value
+        self.module.load_state_dict(weights)
+        self.optimizer.load_state_dict({**own, "state": moments})
+        torch.set_rng_state(tensors["rng"])
+        self.iteration = plain["iteration"]
+        self.history = [dict(record) for record in plain["history"]]
+        self._open = dict(plain["open"])
+
+    def _step(self, x: Tensor, indices: NDArray[np.intp]) -> float:
+        """One update of the weights; returns the loss before it."""
+        terms = self.objective(self.module, x, indices)
+        total: Tensor = torch.stack(list(terms)).sum()
+        loss = total.item()
+        if not math.isfinite(loss):
+            raise NonFiniteLossError(self._diagnosis(x, terms))
+        self.optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        self.optimizer.step()
+        self.iteration += 1
+        self._open["steps"] = self._open.get("steps", 0) + 1
+        for name, value in zip(terms._fields, terms, strict=True):
+            self._open[name] = self._open.get(name, 0.0) + value.item()
+        return loss
+
+    def _diagnosis(self, x: Tensor, terms: Any) -> str:
+        """Where a non-finite loss comes from, and what to do about it."""
+        where = f"The loss is not finite at iteration {self.iteration + 1}"
+        if not torch.isfinite(x).all():
+            return f"{where}: the input batch holds NaN or infinite values; clean or rescale the data."
+        if not all(bool((p.abs() < EXPLODED).all()) for p in self.module.parameters()):
+            rate = self.optimizer.param_groups[0]["lr"]
+            return (
+                f"{where}: the weights of the network have grown beyond all bounds, most likely because"
+                f" learning_rate={rate:g} is too large; try a tenth of it."
+            )
+        names = [n for n, v in zip(terms._fields, terms, strict=True) if not math.isfinite(v.item())]
+        return (
+            f"{where}: the data and weights are finite, but the loss term {' and '.join(names)} is not;"
+            " check the loss and the network's outputs for overflow."
+        )
+
+    def _batches(self, until: int) -> Iterator[NDArray[np.intp]]:
+        """Batches from the current iteration on, each epoch in an order of its own."""
+        while self.iteration < until:
+            epoch, done = divmod(self.iteration, self.batches_per_epoch)
+            order = np.random.default_rng((self.seed, epoch)).permutation(len(self.source))
+            yield from split_batches(order, self.batch_size)[done : done + until - self.iteration]
+
+
+def has_converged(losses: list[float], tol: float, patience: int | None) -> bool:
+    """Whether none of the last ``patience`` losses is lower than the best before by ``tol`` of it.
+
+    Examples
+    --------
+    >>> has_converged([3.0, 2.0, 1.0, 0.9999, 1.1], tol=0.001, patience=2)
+    True
+    >>> has_converged([3.0, 2.0, 1.0, 0.9], tol=0.001, patience=2)
+    False
+    """
+    if patience is None or len(losses) <= patience:
+        return False
+    best = min(losses[:-patience])
+    return min(losses[-patience:]) >= best - tol * abs(best)

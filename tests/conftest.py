@@ -1,0 +1,28 @@
+"""Settings of every test: few threads, so that the suite behaves the same on any machine."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def blobs():
+    """150 points in three well separated groups, and their groups."""
+    return make_blobs(150, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=0.5, random_state=0)
+
+
+@pytest.fixture
+def images(rng):
+    """60 uint8 images of 8x8: a bright left half or a bright upper half."""
+    X = rng.integers(0, 60, size=(60, 8, 8), dtype=np.uint8)
+    X[:30, :, :4] += 150
+    X[30:, :4, :] += 150
+    return X

@@ -1,0 +1,16 @@
+"""scikit-learn's own checks of every estimator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ddclust import DDC
+
+# Quick settings of the real estimator; nothing else is changed.
+ESTIMATORS = [DDC(n_clusters=3, n_init=1, max_iter=120, learning_rate=1e-3, random_state=0)]
+EXPECTED_FAILURES: dict[str, str] = {}
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+def test_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,236 @@
+"""The estimator beyond scikit-learn's own checks (those are in test_common.py)."""
+
+import pickle
+import random
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from torch import nn
+
+from ddclust import DDC, DDCLoss
+from ddclust.metrics import clustering_accuracy
+
+
+def quick(n_clusters=3, **options):
+    options = {"n_init": 1, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, **options}
+    return DDC(n_clusters, **options)
+
+
+class Small(nn.Module):
+    """A network of a user's own."""
+
+    def __init__(self, input_shape, n_clusters):
+        super().__init__()
+        self.hidden = nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(input_shape)), 16), nn.Dropout(0.1))
+        self.output = nn.Linear(16, n_clusters)
+
+    def forward(self, x):
+        hidden = self.hidden(x)
+        return hidden, self.output(hidden)
+
+
+class OneTerm(NamedTuple):
+    value: torch.Tensor
+
+
+def own_loss(hidden, assignments):
+    return OneTerm((assignments.mean(dim=0) ** 2).sum() + hidden.square().mean() * 1e-3)
+
+
+def test_finds_separated_groups(blobs):
+    X, y = blobs
+    model = quick(max_iter=400, n_init=2).fit(X)
+    assert clustering_accuracy(y, model.labels_) == 1
+    assert model.probabilities_.sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)])
+def test_images_of_every_layout(images, shape):
+    X = images.reshape(shape)
+    model = quick(2, max_iter=60).fit(X)
+    assert clustering_accuracy([0] * 30 + [1] * 30, model.labels_) == 1
+    assert model.transform(X[:3]).shape == (3, 100)
+    assert model.n_features_in_ == 64
+
+
+def test_the_layout_does_not_change_the_result(images):
+    labels = [
+        quick(2, max_iter=20).fit(images.reshape(s)).labels_
+        for s in [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)]
+    ]
+    assert np.array_equal(labels[0], labels[1])
+    assert np.array_equal(labels[0], labels[2])
+
+
+def test_the_lowest_loss_is_kept(blobs):
+    X, _ = blobs
+    model = quick(n_init=4, max_iter=60).fit(X)
+    losses = [run["loss"] for run in model.runs_]
+    assert len({run["seed"] for run in model.runs_}) == 4
+    assert model.best_run_ == int(np.argmin(losses))
+    assert model.history_ == model.runs_[model.best_run_]["history"]
+    for run in model.runs_:
+        assert run["loss"] == pytest.approx(sum(run["terms"].values()))
+        assert set(run["terms"]) == {"divergence", "orthogonality", "corners"}
+        assert run["outcome"] == "budget"
+        assert run["n_iter"] == 60
+
+
+def test_clusters_are_numbered_by_size():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(center, 0.3, (n, 2)) for center, n in [(0, 20), (6, 120), (12, 60)]])
+    model = quick(loss=DDCLoss(weights=(1, 0.2, 1)), n_init=3, max_iter=300).fit(X)
+    sizes = np.bincount(model.labels_, minlength=3)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_same_seed_same_labels_and_no_global_random_state(blobs):
+    X, _ = blobs
+    torch.manual_seed(5)
+    np.random.seed(5)
+    random.seed(5)
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
+    first = quick(network=Small).fit(X)
+    torch.manual_seed(99)  # what the caller does with it must not matter
+    second = quick(network=Small).fit(X)
+    assert np.array_equal(first.probabilities_, second.probabilities_)
+    torch.set_rng_state(before[0])
+    quick(network=Small).fit(X).predict(X)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])
+    assert random.getstate() == before[2]
+    assert not np.array_equal(quick(random_state=1).fit(X).probabilities_, first.probabilities_)
+
+
+def test_prediction_does_not_depend_on_batches(blobs):
+    X, _ = blobs
+    model = quick().fit(X)
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.predict_proba(X), model.probabilities_)
+    singly = np.concatenate([model.predict_proba(x[None]) for x in X])
+    assert np.array_equal(singly, model.probabilities_)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert np.array_equal(model.transform(X[order]), model.transform(X)[order])
+
+
+def test_own_network_and_loss(blobs):
+    X, _ = blobs
+    model = quick(network=Small, loss=own_loss).fit(X)
+    assert set(model.runs_[0]["terms"]) == {"value"}
+    assert model.transform(X).shape == (150, 16)
+    assert model.get_feature_names_out().tolist()[:2] == ["ddc0", "ddc1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"network": lambda shape, k: "no"}, TypeError, "nn.Module"),
+        ({"network": lambda shape, k: nn.Linear(2, 3)}, TypeError, r"\(hidden, logits\)"),
+        ({"network": lambda shape, k: Small(shape, k + 1)}, ValueError, r"\(n, 3\)"),
+        ({"loss": lambda hidden, assignments: hidden.sum()}, TypeError, "named tuple"),
+        ({"network": "conv"}, ValueError, "needs images"),
+        ({"network": "cnn"}, ValueError, "'network'"),
+        ({"device": "quantum"}, ValueError, "device='quantum'"),
+        ({"n_clusters": 0}, ValueError, "'n_clusters'"),
+        ({"batch_size": 1}, ValueError, "'batch_size'"),
+        ({"n_clusters": 151}, ValueError, "n_samples=150 should be >= n_clusters=151"),
+    ],
+)
+def test_wrong_parameters_are_named(blobs, options, error, message):
+    with pytest.raises(error, match=message):
+        quick(**options).fit(blobs[0])
+
+
+def test_wrong_data_is_named(blobs, images):
+    with pytest.raises(ValueError, match="identical"):
+        quick().fit(np.ones((20, 4)))
+    with pytest.raises(ValueError, match="shape"):
+        quick().fit(np.ones((20, 4, 4, 4, 4)))
+    with pytest.raises(ValueError, match="at least 8x8 pixels, got 5x8"):
+        quick(network="conv").fit(images[:, :5])
+    model = quick(2, max_iter=5).fit(images)
+    with pytest.raises(ValueError, match=r"fitted on items of shape \(8, 8\)"):
+        model.predict(images[:, :7])
+    with pytest.raises(ValueError, match=r"array of shape \(n, 8, 8\)"):
+        model.predict(images.reshape(60, 64))
+
+
+def test_small_images_fall_back_to_the_mlp(images):
+    model = quick(2, max_iter=5).fit(images[:, :5])
+    assert type(model.module_).__name__ == "MLP"
+
+
+def test_unused_clusters_are_warned_of():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)  # two distinct points
+    with pytest.warns(ConvergenceWarning, match=r"uses [12] of the 4 clusters"):
+        model = quick(4).fit(X)
+    assert model.runs_[0]["clusters_used"] <= 2
+    assert model.labels_.max() < 2  # no gaps
+
+
+def test_a_failed_restart_is_reported_and_never_chosen(blobs):
+    X, _ = blobs
+    calls = {"n": 0}
+
+    def sometimes_broken(hidden, assignments):
+        calls["n"] += 1
+        terms = DDCLoss()(hidden, assignments)
+        return terms._replace(corners=terms.corners * float("nan")) if calls["n"] == 11 else terms
+
+    with pytest.warns(ConvergenceWarning, match="1 of 2 restarts failed.*iteration 10.*corners"):
+        model = quick(n_init=2, loss=sometimes_broken).fit(X)
+    assert [run["outcome"] for run in model.runs_] == ["failed", "budget"]
+    assert model.runs_[0]["loss"] is None
+    assert model.best_run_ == 1
+
+
+def test_all_restarts_failed_is_an_error(blobs):
+    with pytest.raises(RuntimeError, match=r"All 2 restarts failed.*learning_rate=1e\+30"):
+        quick(n_init=2, learning_rate=1e30).fit(blobs[0])
+
+
+def test_convergence_and_budget(blobs):
+    model = quick(max_iter=20_000, tol=0.01, patience=2).fit(blobs[0])
+    assert model.runs_[0]["outcome"] == "converged"
+    assert model.n_iter_ < 20_000
+
+
+def test_one_cluster(blobs):
+    model = quick(1, max_iter=5).fit(blobs[0])
+    assert (model.labels_ == 0).all()
+
+
+def test_read_only_memory_map(tmp_path, images):
+    path = tmp_path / "images.npy"
+    np.save(path, images)
+    mapped = np.load(path, mmap_mode="r")
+    labels = quick(2, max_iter=10).fit(mapped).labels_
+    assert np.array_equal(labels, quick(2, max_iter=10).fit(images).labels_)
+
+
+def test_clone_and_pickle(blobs):
+    X, _ = blobs
+    model = quick().fit(X)
+    assert clone(model).get_params()["loss"] == DDCLoss()
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict_proba(X), model.probabilities_)
+
+
+def test_paper_s_protocol():
+    model = DDC.paper(10, random_state=3)
+    assert (model.n_init, model.max_iter, model.batch_size, model.init) == (20, 70_000, 100, "he")
+    assert model.patience is None
+
+
+def test_progress_bar_only_if_verbose(blobs, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quick(max_iter=20).fit(blobs[0])
+    assert capfd.readouterr() == ("", "")
+    quick(max_iter=20, verbose=True).fit(blobs[0])
+    assert "run 1/1" in capfd.readouterr().err

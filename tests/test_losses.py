@@ -1,0 +1,227 @@
+import itertools
+import math
+
+import pytest
+import torch
+
+from ddclust.kernels import gaussian_kernel
+from ddclust.losses import (
+    TERMS,
+    DDCLoss,
+    LossTerms,
+    assignment_overlap,
+    cauchy_schwarz_similarity,
+    corner_closeness,
+    ddc_loss,
+)
+
+DTYPES = [torch.float32, torch.float64]
+RULES = ["squared_median", "median"]
+REDUCTIONS = ["mean", "sum"]
+
+
+def batch(n=9, d=4, k=3, dtype=torch.float64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    H = torch.randn(n, d, dtype=dtype, generator=generator)
+    A = torch.randn(n, k, dtype=dtype, generator=generator).softmax(dim=1)
+    return H, A
+
+
+# --- three points by hand ---------------------------------------------------------------------
+
+
+def test_three_points_by_hand():
+    # K = [[1, a, b], [a, 1, c], [b, c, 1]], points 0 and 1 in the first cluster, 2 in the second:
+    # similarity = (b + c) / sqrt((2 + 2a) * 1).
+    a, b, c = 0.5, 0.2, 0.1
+    K = torch.tensor([[1, a, b], [a, 1, c], [b, c, 1]], dtype=torch.float64)
+    A = torch.tensor([[1, 0], [1, 0], [0, 1]], dtype=torch.float64)
+    expected = 0.3 / math.sqrt(3)
+    assert cauchy_schwarz_similarity(A, K).item() == pytest.approx(expected)  # one pair: the mean is the sum
+    assert cauchy_schwarz_similarity(A, K, reduction="sum").item() == pytest.approx(expected / 2)  # 1/k
+    assert assignment_overlap(A, reduction="sum").item() == 1  # points 0 and 1
+    assert assignment_overlap(A).item() == pytest.approx(1 / 3)  # of three pairs
+
+
+def test_corner_closeness_by_hand():
+    # The centre of the simplex with k = 2 has a squared distance of 1/2 to both corners.
+    M = corner_closeness(torch.tensor([[0.5, 0.5], [0.0, 1.0]], dtype=torch.float64))
+    expected = torch.tensor([[math.exp(-0.5), math.exp(-0.5)], [math.exp(-2), 1]], dtype=torch.float64)
+    torch.testing.assert_close(M, expected)
+
+
+# --- the formulas, term by term, in plain Python ----------------------------------------------
+
+
+def naive_loss(H, A, bandwidth, rule, reduction):
+    """Eq. (5) with loops over Python floats."""
+    n, k = len(A), len(A[0])
+    distance = [[math.dist(H[q], H[l]) for l in range(n)] for q in range(n)]
+    pairs = sorted(distance[q][l] for q, l in itertools.combinations(range(n), 2))
+    median = pairs[(len(pairs) - 1) // 2]
+    variance = bandwidth * median**2 if rule == "squared_median" else (bandwidth * median) ** 2
+    K = [[math.exp(-(distance[q][l] ** 2) / (2 * variance)) for l in range(n)] for q in range(n)]
+
+    def form(U, i, j):
+        return sum(U[q][i] * K[q][l] * U[l][j] for q in range(n) for l in range(n))
+
+    def similarity(U):
+        total = sum(
+            form(U, i, j) / math.sqrt(form(U, i, i) * form(U, j, j))
+            for i, j in itertools.combinations(range(k), 2)
+        )
+        return total / (k if reduction == "sum" else k * (k - 1) / 2)
+
+    overlap = sum(sum(A[q][i] * A[l][i] for i in range(k)) for q, l in itertools.combinations(range(n), 2))
+    if reduction == "mean":
+        overlap /= n * (n - 1) / 2
+    M = [[math.exp(-sum((A[q][j] - (i == j)) ** 2 for j in range(k))) for i in range(k)] for q in range(n)]
+    return similarity(A), overlap, similarity(M)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize(("n", "k"), [(9, 3), (5, 2), (12, 6)])
+def test_loss_equals_a_naive_double_loop(n, k, rule, reduction, dtype):
+    H, A = batch(n=n, k=k)
+    terms = ddc_loss(H.to(dtype), A.to(dtype), bandwidth=0.4, bandwidth_rule=rule, reduction=reduction)
+    expected = naive_loss(H.tolist(), A.tolist(), 0.4, rule, reduction)
+    assert terms.divergence.dtype == dtype
+    tolerance = 1e-9 if dtype == torch.float64 else 1e-4
+    assert [term.item() for term in terms] == pytest.approx(list(expected), rel=tolerance)
+
+
+# --- properties -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_gradients_of_assignments(rule, reduction):
+    H, A = batch(n=6)
+    A.requires_grad_()
+    assert torch.autograd.gradcheck(
+        lambda A: sum(ddc_loss(H, A, bandwidth=0.5, bandwidth_rule=rule, reduction=reduction)), (A,)
+    )
+
+
+@pytest.mark.parametrize("function", [cauchy_schwarz_similarity, lambda A, K: assignment_overlap(A)])
+def test_gradients_of_each_term(function):
+    H, A = batch(n=6)
+    K = gaussian_kernel(H, bandwidth=0.5).requires_grad_()
+    assert torch.autograd.gradcheck(function, (A.requires_grad_(), K))
+
+
+def test_gradient_of_the_kernel_with_a_fixed_bandwidth():
+    from ddclust.kernels import squared_distances
+
+    H, _ = batch(n=6)
+    H.requires_grad_()
+    assert torch.autograd.gradcheck(lambda H: torch.exp(-squared_distances(H) / 2), (H,))
+
+
+def test_clusters_and_points_can_be_permuted():
+    H, A = batch(n=10, k=4)
+    reference = ddc_loss(H, A)
+    torch.testing.assert_close(ddc_loss(H, A[:, [2, 0, 3, 1]]), reference)
+    order = torch.randperm(10, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(ddc_loss(H[order], A[order]), reference)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mean_terms_lie_between_zero_and_one(seed):
+    H, A = batch(n=20, k=5, seed=seed)
+    for term in ddc_loss(H, A):
+        assert 0 <= term.item() <= 1 + 1e-9
+
+
+def test_a_good_partition_beats_a_bad_one():
+    H = torch.tensor([[0.0], [0.1], [5.0], [5.1]])
+    good = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]])
+    bad = torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]])
+    assert sum(ddc_loss(H, good)) < sum(ddc_loss(H, bad))
+
+
+# --- edges ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize(
+    "case",
+    ["one cluster", "points coincide", "all in one cluster", "one point", "half coincide", "huge", "tiny"],
+)
+def test_degenerate_batches_have_finite_values_and_gradients(case, rule, reduction, dtype):
+    H, logits = torch.randn(8, 3, dtype=dtype), torch.randn(8, 4, dtype=dtype)
+    if case == "one cluster":
+        logits = logits[:, :1]
+    elif case == "points coincide":
+        H = torch.ones_like(H)
+    elif case == "all in one cluster":
+        logits = torch.zeros_like(logits)
+        logits[:, 0] = 1e4  # the other assignments are exactly zero
+    elif case == "one point":
+        H, logits = H[:1], logits[:1]
+    elif case == "half coincide":
+        H[:6] = 1
+    elif case == "huge":
+        H = H * 1e15
+    elif case == "tiny":
+        H = H * 1e-15
+    H, logits = H.clone().requires_grad_(), logits.clone().requires_grad_()
+    terms = ddc_loss(H, logits.softmax(dim=1), bandwidth_rule=rule, reduction=reduction)
+    sum(terms).backward()
+    assert all(math.isfinite(term.item()) for term in terms)
+    assert torch.isfinite(H.grad).all()
+    assert torch.isfinite(logits.grad).all()
+
+
+def test_one_cluster_has_no_divergence():
+    H, _ = batch()
+    terms = ddc_loss(H, torch.ones(len(H), 1, dtype=H.dtype))
+    assert terms.divergence.item() == 0
+    assert terms.corners.item() == 0
+
+
+@pytest.mark.parametrize(
+    "terms", [c for r in (1, 2, 3) for c in itertools.combinations(TERMS, r)], ids="+".join
+)
+def test_any_subset_of_terms(terms):
+    H, A = batch()
+    whole, part = ddc_loss(H, A), DDCLoss(terms=terms)(H, A)
+    for name in TERMS:
+        assert getattr(part, name).item() == (getattr(whole, name).item() if name in terms else 0)
+
+
+def test_weights_multiply_terms():
+    H, A = batch()
+    weights = (2.0, 0.0, 0.5)
+    expected = [w * term.item() for w, term in zip(weights, ddc_loss(H, A), strict=True)]
+    assert [t.item() for t in DDCLoss(weights=weights)(H, A)] == pytest.approx(expected)
+
+
+def test_loss_holds_its_choices():
+    H, A = batch()
+    choices = {"bandwidth": 0.3, "bandwidth_rule": "median", "reduction": "sum"}
+    assert DDCLoss(**choices)(H, A) == ddc_loss(H, A, **choices)
+    assert isinstance(DDCLoss()(H, A), LossTerms)
+    assert DDCLoss() == DDCLoss()
+
+
+@pytest.mark.parametrize(
+    ("choices", "named"),
+    [
+        ({"bandwidth": 0}, "bandwidth"),
+        ({"bandwidth": float("nan")}, "bandwidth"),
+        ({"bandwidth_rule": "mode"}, "bandwidth_rule"),
+        ({"reduction": "max"}, "reduction"),
+        ({"terms": ()}, "terms"),
+        ({"terms": ("divergance",)}, "divergance"),
+        ({"weights": (1, 1)}, "weights"),
+        ({"weights": (1, 1, -1)}, "weights"),
+    ],
+)
+def test_wrong_choices_are_named(choices, named):
+    with pytest.raises(ValueError, match=named):
+        DDCLoss(**choices)
