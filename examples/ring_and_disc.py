@@ -1,6 +1,6 @@
 """The paper's synthetic example: k-means cuts the ring in two, DDC separates it from the disc.
 
-    python examples/ring_and_disc.py [FIGURE.png]
+python examples/ring_and_disc.py [FIGURE.png]
 """
 
 import sys
@@ -9,10 +9,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from sklearn.cluster import KMeans
+
 from ddclust import DDC
 from ddclust.datasets import load_circles
 from ddclust.metrics import clustering_accuracy
-from sklearn.cluster import KMeans
 
 COLOURS = ["#0072b2", "#e69f00"]  # apart for colour-blind readers and in grey
 MARKERS = ["o", "^"]

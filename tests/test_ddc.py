@@ -118,6 +118,7 @@ def test_prediction_does_not_depend_on_batches(blobs):
     assert np.array_equal(model.transform(X[order]), model.transform(X)[order])
 
 
+@pytest.mark.filterwarnings("ignore:The clustering uses")
 def test_own_network_and_loss(blobs):
     X, _ = blobs
     model = quick(network=Small, loss=own_loss).fit(X)

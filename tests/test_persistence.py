@@ -3,6 +3,7 @@ import os
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -62,12 +63,12 @@ def test_loaded_model_can_be_fitted_again(fitted):
 
 
 def test_feature_names_survive(tmp_path):
-    pd = pytest.importorskip("pandas")
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["mass", "age"])
     quick(2, max_iter=3).fit(X).save(tmp_path / "model")
     assert DDC.load(tmp_path / "model").feature_names_in_.tolist() == ["mass", "age"]
 
 
+@pytest.mark.filterwarnings("ignore:The clustering uses")
 def test_own_network_and_loss_are_asked_for(blobs, tmp_path):
     X, _ = blobs
     model = quick(network=Small, loss=own_loss, max_iter=10).fit(X)
@@ -148,6 +149,7 @@ def test_newer_version_is_refused(copied):
         DDC.load(copied)
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element")
 @pytest.mark.parametrize("name", ["params", "item_shape", "cluster_order", "runs", "best_run"])
 @pytest.mark.parametrize("value", [None, "x", -7, [], {}, [0, 0], [1e308]])
 def test_wrong_entries_are_refused(copied, name, value):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from ddclust.inference import NonFiniteOutputError, evaluate, outputs
+from ddclust.inference import NonFiniteOutputError, outputs
 from ddclust.networks import MLP
 from ddclust.sources import ArraySource, Scaling
 from ddclust.training import NonFiniteLossError, Trainer, has_converged, split_batches
@@ -139,21 +139,6 @@ def test_a_broken_loss_is_named():
     t.objective = lambda module, x, indices: Terms(module(x).mean() * 0, module(x).mean() / 0)
     with pytest.raises(NonFiniteLossError, match="iteration 1: .* the loss term size is not"):
         t.advance(10)
-
-
-def test_evaluation_leaves_the_module_as_it_was_and_repeats_exactly():
-    torch.manual_seed(0)
-    module = MLP((3,), 4)
-    before = {name: value.clone() for name, value in module.state_dict().items()}
-
-    def loss(module, x, indices):
-        hidden, logits = module(x)
-        return Terms(hidden.mean(), logits.square().mean())
-
-    first = evaluate(module, source(), loss, 100)
-    assert evaluate(module, source(), loss, 100) == first
-    assert module.training
-    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
 def test_outputs_do_not_depend_on_the_company():

@@ -215,10 +215,10 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         best = ranking[0]
         self.module_ = plan.build_from(runs[best].weights)
         self.scaling_ = plan.source.scaling
-        self.cluster_order_ = _order_by_size(
-            _runs.cluster_indices(self.module_, plan.source), self.n_clusters
-        )
-        self.probabilities_ = self._probabilities(plan.source)
+        self.cluster_order_ = np.arange(self.n_clusters)
+        probabilities = self._probabilities(plan.source)
+        self.cluster_order_ = _order_by_size(probabilities.argmax(axis=1), self.n_clusters)
+        self.probabilities_ = probabilities[:, self.cluster_order_]
         self.labels_ = self.probabilities_.argmax(axis=1)
         self.runs_ = records
         self.best_run_ = best
@@ -237,7 +237,10 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """The hidden representation, of shape (n, d_hidden)."""
         source = self._source(X)
-        return np.concatenate([hidden.numpy() for _, hidden, _ in outputs(self.module_, source)])
+        representation = np.empty((len(source), self._n_features_out), dtype=np.float32)
+        for rows, hidden, _ in outputs(self.module_, source):
+            representation[rows] = hidden.numpy()
+        return representation
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a new folder of JSON and safetensors, whole or not at all.

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ddclust.inference import evaluate, outputs
+from ddclust.inference import evaluation_mode
 from ddclust.networks import NetworkFactory
 from ddclust.sources import ArraySource, input_shape
-from ddclust.training import NonFiniteLossError, Trainer
+from ddclust.training import NonFiniteLossError, Trainer, split_batches
 
 ClusteringLoss = Callable[[Tensor, Tensor], Any]
 
@@ -96,18 +96,31 @@ def run_restart(
         trainer.close_record()
     record |= {"n_iter": trainer.iteration, "history": trainer.history}
     if record["error"] is None:
-        record["terms"] = evaluate(module, plan.source, plan.objective, plan.batch_size)
+        record["terms"], record["clusters_used"] = judge(plan, module)
         record["loss"] = sum(record["terms"].values())
-        record["clusters_used"] = len(np.unique(cluster_indices(module, plan.source)))
     record["seconds"] = round(time.perf_counter() - start, 3)
     failed = record["error"] is not None
     weights = {name: value.cpu() for name, value in module.state_dict().items()}
     return Run(record, None if failed else weights)
 
 
-def cluster_indices(module: nn.Module, source: ArraySource) -> NDArray[np.int64]:
-    """The index of the largest output for every item."""
-    return np.concatenate([logits.argmax(dim=1).numpy() for _, _, logits in outputs(module, source)])
+def judge(plan: Plan, module: nn.Module) -> tuple[dict[str, float], int]:
+    """Each loss term in evaluation mode, averaged over the whole data, and how many clusters are used.
+
+    The batches are the same for every run of the data, so that runs can be compared.
+    """
+    n = len(plan.source)
+    order = np.random.default_rng(0).permutation(n)  # data are often sorted by class
+    totals: dict[str, float] = {}
+    sizes = torch.zeros(plan.n_clusters, dtype=torch.int64)
+    with evaluation_mode(module) as device:
+        for indices in split_batches(order, plan.batch_size):
+            hidden, logits = module(plan.source.batch(indices).to(device))
+            terms = plan.loss(hidden, logits.softmax(dim=1))
+            sizes += torch.bincount(logits.argmax(dim=1).cpu(), minlength=plan.n_clusters)
+            for name, value in zip(terms._fields, terms, strict=True):
+                totals[name] = totals.get(name, 0.0) + value.item() * len(indices) / n
+    return totals, int((sizes > 0).sum())
 
 
 def rank_runs(records: list[dict[str, Any]], n_clusters: int) -> list[int]:

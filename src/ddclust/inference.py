@@ -1,15 +1,14 @@
-"""What a trained network says of data: outputs for every item, and a loss over the whole data set."""
+"""What a trained network says of data, item by item."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ddclust.training import Objective, Source, split_batches
+from ddclust.training import Source
 
 # Matrix products round differently for different batch sizes. Every forward pass for users has this
 # size, the last one padded, so that an item's outputs are the same to the bit whatever its company.
@@ -50,18 +49,3 @@ def outputs(module: nn.Module, source: Source) -> Iterator[tuple[slice, Tensor, 
                     " range of the data that the model was fitted on."
                 )
             yield rows, hidden, logits
-
-
-def evaluate(module: nn.Module, source: Source, objective: Objective, batch_size: int) -> dict[str, float]:
-    """Each term of the objective in evaluation mode, averaged over the whole data in fixed batches.
-
-    The batches are the same for every module, so that values of different runs can be compared.
-    """
-    order = np.random.default_rng(0).permutation(len(source))  # data files are often sorted by class
-    totals: dict[str, float] = {}
-    with evaluation_mode(module) as device:
-        for indices in split_batches(order, batch_size):
-            terms = objective(module, source.batch(indices).to(device), indices)
-            for name, value in zip(terms._fields, terms, strict=True):
-                totals[name] = totals.get(name, 0.0) + value.item() * len(indices) / len(source)
-    return totals

@@ -1,0 +1,287 @@
+"""The command line: in-process for its many errors, as a real process where the process matters."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ddclust import DDC
+from ddclust.cli import main
+
+QUICK = ["--runs", "1", "--max-iter", "20"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def process(*arguments, **options):
+    command = [Path(sys.executable).parent / "ddclust", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.fixture
+def vectors(blobs, tmp_path):
+    """A .csv with a header, an .npz with the truth, and the arrays."""
+    X, y = blobs
+    np.savez(tmp_path / "blobs.npz", X=X, y=y)
+    np.savetxt(tmp_path / "blobs.csv", X, delimiter=",", header="mass,age", comments="")
+    return tmp_path, X, y
+
+
+def test_fit_predict_evaluate(vectors):
+    folder, _, _ = vectors
+    out = folder / "run"
+    fitted = run(
+        "fit",
+        folder / "blobs.npz",
+        "-k",
+        3,
+        "--learning-rate",
+        1e-3,
+        "--max-iter",
+        200,
+        "--runs",
+        2,
+        "--out",
+        out,
+    )
+    assert fitted.exit_code == 0, fitted.output
+    assert f"Results: {out}/" in fitted.output
+    assert "ACC 1.000, NMI 1.000" in fitted.output
+    assert sorted(p.name for p in out.iterdir()) == ["history.json", "labels.csv", "model", "run.json"]
+
+    rows = list(csv.DictReader((out / "labels.csv").read_text().splitlines()))
+    model = DDC.load(out / "model")
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+    assert float(rows[7]["confidence"]) == pytest.approx(model.probabilities_[7].max(), abs=1e-4)
+    record = json.loads((out / "run.json").read_text())
+    assert record["parameters"]["n_clusters"] == 3
+    assert record["data"]["shape"] == [150, 2]
+    assert len(record["runs"]) == 2
+    assert record["versions"]["torch"]
+    assert json.loads((out / "history.json").read_text()) == model.history_
+
+    predicted = run("predict", out, folder / "blobs.csv")
+    assert predicted.output == (out / "labels.csv").read_text()
+    again = run("predict", out / "model", folder / "blobs.csv", "--out", folder / "new.csv")
+    assert again.exit_code == 0
+    assert (folder / "new.csv").read_text() == predicted.output
+
+    for labels, truth in [
+        (out, "blobs.npz"),
+        (out / "labels.csv", "blobs.npz"),
+        (folder / "new.csv", "blobs.npz"),
+    ]:
+        scores = run("evaluate", labels, folder / truth)
+        assert "1.000  1.000" in scores.output
+    both = run("evaluate", out, folder / "blobs.npz", "--kmeans")
+    assert "k-means" in both.output
+
+
+@pytest.mark.parametrize("name", ["digits", "circles"])
+def test_named_data(name, tmp_path):
+    result = run("fit", name, "-k", 2, *QUICK, "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert "ACC" in result.output
+
+
+def test_default_folder_never_overwrites(vectors, monkeypatch):
+    folder, _, _ = vectors
+    monkeypatch.chdir(folder)
+    for expected in ("blobs-clusters/", "blobs-clusters-2/"):
+        assert f"Results: {expected}" in run("fit", "blobs.csv", "-k", 3, *QUICK).output
+
+
+def test_same_seed_same_file(vectors):
+    folder, _, _ = vectors
+    for name in ("a", "b"):
+        run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / name)
+    assert (folder / "a" / "labels.csv").read_text() == (folder / "b" / "labels.csv").read_text()
+
+
+def test_quiet_is_quiet(vectors):
+    result = run("fit", vectors[0] / "blobs.csv", "-k", 3, *QUICK, "--out", vectors[0] / "run", "--quiet")
+    assert result.output == ""
+
+
+def files(folder):
+    """Names of every kind of bad data file, written to a folder."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    np.save(folder / "constant.npy", np.ones((20, 3)))
+    np.save(folder / "flat.npy", np.arange(5.0))
+    np.save(folder / "empty.npy", np.zeros((0, 3)))
+    np.save(folder / "objects.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    np.save(folder / "words.npy", np.array([["a", "b"]]))
+    np.save(folder / "five.npy", np.ones((3, 2, 2, 2, 2)) + np.arange(3)[:, None, None, None, None])
+    for name, value in (("nan", np.nan), ("inf", np.inf)):
+        bad = X.copy()
+        bad[7, 2] = value
+        np.save(folder / f"{name}.npy", bad)
+        np.savetxt(folder / f"{name}.csv", bad, delimiter=",")
+    np.save(folder / "good.npy", X)
+    (folder / "cut.npy").write_bytes((folder / "good.npy").read_bytes()[:200])
+    (folder / "lies.npy").write_text("a,b\n1,2\n")
+    (folder / "lies.npz").write_text("not a zip")
+    np.savez(folder / "many.npz", a=X, b=X)
+    np.savez(folder / "short.npz", X=X, y=np.zeros(3))
+    (folder / "words.csv").write_text("a,b\n1,2\n3,four\n")
+    (folder / "ragged.csv").write_text("1,2\n3,4\n5\n")
+    (folder / "nothing.csv").write_text("")
+    (folder / "header.csv").write_text("a,b\n")
+    (folder / "binary.csv").write_bytes(bytes(range(256)))
+    (folder / "text.txt").write_text("hello")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("absent.npy", "neither a file nor a named data set"),
+        (".", "not a data file"),
+        ("text.txt", "must end in .npy, .npz, .csv"),
+        ("constant.npy", "identical"),
+        ("flat.npy", "shape (5,)"),
+        ("empty.npy", "no data"),
+        ("objects.npy", "cannot be read as a .npy file of numbers"),
+        ("words.npy", "not numbers"),
+        ("five.npy", "shape (3, 2, 2, 2, 2)"),
+        ("nan.npy", "nan in row 7, column 2"),
+        ("inf.npy", "inf in row 7, column 2"),
+        ("nan.csv", "nan in row 7, column 2"),
+        ("inf.csv", "inf in row 7, column 2"),
+        ("cut.npy", "cannot be read"),
+        ("lies.npy", "cannot be read"),
+        ("lies.npz", "cannot be read"),
+        ("many.npz", "holds the arrays a, b; call the one to cluster X"),
+        ("short.npz", "one label for each item"),
+        ("words.csv", "'four'"),
+        ("ragged.csv", "columns changed"),
+        ("nothing.csv", "is empty"),
+        ("header.csv", "no data"),
+        ("binary.csv", "cannot be read"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:loadtxt")
+def test_bad_data_gets_a_sentence_and_leaves_nothing(tmp_path, name, sentence):
+    files(tmp_path)
+    before = sorted(p.name for p in tmp_path.iterdir())
+    result = run("fit", tmp_path / name, "-k", 2, *QUICK, "--out", tmp_path / "run", "--quiet")
+    assert result.exit_code == 2, result.output
+    assert sentence in result.output
+    assert result.output.startswith("Error: ")
+    assert result.output.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["-k", 0], "n_clusters"),
+        (["-k", -3], "n_clusters"),
+        (["-k", 21], "n_samples=20 should be >= n_clusters=21"),
+        (["-k", 2, "--network", "conv"], "needs images"),
+        (["-k", 2, "--learning-rate", "1e30", "--runs", 2], "All 2 restarts failed"),
+        (["-k", 2, "--learning-rate", "-1"], "learning_rate"),
+        (["-k", 2, "--balance", "-1"], "weights"),
+        (["-k", 2, "--device", "abacus"], "device='abacus'"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(tmp_path, arguments, sentence):
+    np.save(tmp_path / "good.npy", np.random.default_rng(0).normal(size=(20, 3)))
+    result = run("fit", tmp_path / "good.npy", "--quiet", "--out", tmp_path / "run", *arguments)
+    assert result.exit_code == 2
+    assert sentence in result.output
+    assert result.output.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["good.npy"]
+
+
+def test_existing_folder_is_refused_before_any_work(vectors):
+    folder, _, _ = vectors
+    (folder / "run").mkdir()
+    (folder / "run" / "precious").write_text("keep")
+    result = run("fit", folder / "blobs.csv", "-k", 3, "--out", folder / "run")
+    assert result.exit_code == 2
+    assert "exists already" in result.output
+    assert os.listdir(folder / "run") == ["precious"]
+
+
+def test_predict_errors(vectors, images):
+    folder, _, _ = vectors
+    run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    np.save(folder / "images.npy", images)
+    np.save(folder / "wide.npy", np.ones((4, 5)))
+    for data, sentence in [
+        ("images.npy", "fitted on items of shape (2,)"),
+        ("wide.npy", "expecting 2 features"),
+    ]:
+        result = run("predict", folder / "run", folder / data)
+        assert (result.exit_code, sentence in result.output) == (2, True), result.output
+    assert "no model folder" in run("predict", folder, folder / "blobs.csv").output
+    (folder / "taken.csv").write_text("x")
+    assert run("predict", folder / "run", folder / "blobs.csv", "--out", folder / "taken.csv").exit_code == 2
+    assert (folder / "taken.csv").read_text() == "x"
+
+
+def test_evaluate_errors(vectors):
+    folder, _, _ = vectors
+    np.save(folder / "labels.npy", np.zeros(7, dtype=int))
+    assert "one length" in run("evaluate", folder / "labels.npy", folder / "blobs.npz").output
+    assert "There is no file" in run("evaluate", folder / "none.csv", folder / "blobs.npz").output
+    np.save(folder / "matrix.npy", np.zeros((7, 2)))
+    assert "one-dimensional" in run("evaluate", folder / "matrix.npy", folder / "blobs.npz").output
+
+
+def test_evaluate_reads_truth_of_many_kinds(tmp_path):
+    np.save(tmp_path / "labels.npy", np.array([0, 0, 1, 1]))
+    (tmp_path / "plain.csv").write_text("cat\ncat\ndog\ndog\n")
+    (tmp_path / "named.csv").write_text("file,class\n1.png,cat\n2.png,cat\n3.png,dog\n4.png,dog\n")
+    np.save(tmp_path / "truth.npy", np.array([5, 5, 2, 2]))
+    for truth in ("named.csv", "truth.npy"):
+        assert "1.000  1.000" in run("evaluate", tmp_path / "labels.npy", tmp_path / truth).output
+
+
+def test_help_is_for_people():
+    result = run("--help")
+    assert "ddclust fit digits -k 10" in result.output
+    for command in ("fit", "predict", "evaluate"):
+        text = run(command, "--help").output
+        assert "DATA" in text or "TRUTH" in text
+    assert "Missing option '-k'" in run("fit", "digits").output
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, ddclust.cli; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_interrupt_leaves_nothing(tmp_path):
+    running = process("fit", "digits", "-k", 10, "--out", tmp_path / "run")
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(4)  # imports are done, training is under way
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Interrupted; nothing was written." in errors
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_description_is_text(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps({"format": "ddclust-model", "format_version": 1}))
+    (folder / "tensors.safetensors").write_bytes(b"\x00" * 100)
+    result = run("predict", folder, "digits")
+    assert result.exit_code == 2
+    assert "tensors.safetensors" in result.output
