@@ -3,10 +3,8 @@
 import csv
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +13,9 @@ from click.testing import CliRunner
 
 from ddclust import DDC
 from ddclust.cli import main
+from ddclust.datasets import load
 
-QUICK = ["--runs", "1", "--max-iter", "20"]
+QUICK = ["--runs", "1", "--max-iter", "20", "--jobs", "1"]
 
 
 def run(*arguments):
@@ -64,7 +63,8 @@ def test_fit_predict_evaluate(vectors):
     assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
     assert float(rows[7]["confidence"]) == pytest.approx(model.probabilities_[7].max(), abs=1e-4)
     record = json.loads((out / "run.json").read_text())
-    assert record["parameters"]["n_clusters"] == 3
+    assert record["status"] == "complete"
+    assert record["options"]["clusters"] == 3
     assert record["data"]["shape"] == [150, 2]
     assert len(record["runs"]) == 2
     assert record["versions"]["torch"]
@@ -140,6 +140,8 @@ def files(folder):
     (folder / "header.csv").write_text("a,b\n")
     (folder / "binary.csv").write_bytes(bytes(range(256)))
     (folder / "text.txt").write_text("hello")
+    (folder / "archive.npy").write_bytes((folder / "many.npz").read_bytes())
+    (folder / "array.npz").write_bytes((folder / "good.npy").read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -168,9 +170,10 @@ def files(folder):
         ("nothing.csv", "is empty"),
         ("header.csv", "no data"),
         ("binary.csv", "cannot be read"),
+        ("archive.npy", "it is an .npz archive"),
+        ("array.npz", "it is a single .npy array"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:loadtxt")
 def test_bad_data_gets_a_sentence_and_leaves_nothing(tmp_path, name, sentence):
     files(tmp_path)
     before = sorted(p.name for p in tmp_path.iterdir())
@@ -185,13 +188,9 @@ def test_bad_data_gets_a_sentence_and_leaves_nothing(tmp_path, name, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["-k", 0], "n_clusters"),
-        (["-k", -3], "n_clusters"),
         (["-k", 21], "n_samples=20 should be >= n_clusters=21"),
         (["-k", 2, "--network", "conv"], "needs images"),
-        (["-k", 2, "--learning-rate", "1e30", "--runs", 2], "All 2 restarts failed"),
-        (["-k", 2, "--learning-rate", "-1"], "learning_rate"),
-        (["-k", 2, "--balance", "-1"], "weights"),
+        (["-k", 2, "--learning-rate", "1e30", "--runs", 2, "--jobs", 1], "All 2 restarts failed"),
         (["-k", 2, "--device", "abacus"], "device='abacus'"),
     ],
 )
@@ -202,6 +201,31 @@ def test_bad_parameters_get_a_sentence(tmp_path, arguments, sentence):
     assert sentence in result.output
     assert result.output.count("\n") == 1
     assert [p.name for p in tmp_path.iterdir()] == ["good.npy"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-k", 0],
+        ["-k", -3],
+        ["--learning-rate", -1],
+        ["--balance", -1],
+        ["--runs", 0],
+        ["--seed", -1],
+        ["--vote", 0],
+    ],
+    ids=str,
+)
+def test_numbers_out_of_range_name_the_option(tmp_path, arguments):
+    result = run("fit", "circles", "-k", 2, "--out", tmp_path / "run", *arguments)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{arguments[0]}" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_parent_folder_is_left_behind(tmp_path):
+    assert run("fit", "circles", "-k", 2000, "--out", tmp_path / "deep" / "er" / "run").exit_code == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_existing_folder_is_refused_before_any_work(vectors):
@@ -245,8 +269,28 @@ def test_evaluate_reads_truth_of_many_kinds(tmp_path):
     (tmp_path / "plain.csv").write_text("cat\ncat\ndog\ndog\n")
     (tmp_path / "named.csv").write_text("file,class\n1.png,cat\n2.png,cat\n3.png,dog\n4.png,dog\n")
     np.save(tmp_path / "truth.npy", np.array([5, 5, 2, 2]))
-    for truth in ("named.csv", "truth.npy"):
+    for truth in ("plain.csv", "named.csv", "truth.npy"):
         assert "1.000  1.000" in run("evaluate", tmp_path / "labels.npy", tmp_path / truth).output
+
+
+def test_tables_of_many_kinds(tmp_path):
+    body = "1.5,2\n3,4\n5,7\n"
+    for text in (
+        body,
+        "a,b\n" + body,
+        "0,1\n" + body,
+        "\n\na,b\n" + body,
+        "\ufeff" + body,
+        '"a","b"\n' + body,
+    ):
+        (tmp_path / "x.csv").write_text(text, encoding="utf-8")
+        np.testing.assert_array_equal(load(tmp_path / "x.csv").data, [[1.5, 2], [3, 4], [5, 7]])
+
+
+def test_short_row_of_labels_is_named(tmp_path):
+    (tmp_path / "short.csv").write_text("item,cluster\na,1\nb\n")
+    result = run("evaluate", tmp_path / "short.csv", "circles")
+    assert "row 2 has 1 columns" in result.output
 
 
 def test_help_is_for_people():
@@ -261,20 +305,6 @@ def test_help_is_for_people():
 def test_help_does_not_wait_for_torch():
     code = "import sys, ddclust.cli; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_interrupt_leaves_nothing(tmp_path):
-    running = process("fit", "digits", "-k", 10, "--out", tmp_path / "run")
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.iterdir()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(4)  # imports are done, training is under way
-    running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert "Interrupted; nothing was written." in errors
-    assert "Traceback" not in errors
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_hostile_description_is_text(tmp_path):

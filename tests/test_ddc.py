@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from torch import nn
 
 from ddclust import DDC, DDCLoss
+from ddclust.consensus import majority_vote
 from ddclust.metrics import clustering_accuracy
 
 
 def quick(n_clusters=3, **options):
-    options = {"n_init": 1, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, **options}
+    options = {"n_init": 1, "n_jobs": 1, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, **options}
     return DDC(n_clusters, **options)
 
 
@@ -72,8 +73,8 @@ def test_the_lowest_loss_is_kept(blobs):
     model = quick(n_init=4, max_iter=60).fit(X)
     losses = [run["loss"] for run in model.runs_]
     assert len({run["seed"] for run in model.runs_}) == 4
-    assert model.best_run_ == int(np.argmin(losses))
-    assert model.history_ == model.runs_[model.best_run_]["history"]
+    assert model.voters_ == [int(np.argmin(losses))]
+    assert model.history_ == model.runs_[model.voters_[0]]["history"]
     for run in model.runs_:
         assert run["loss"] == pytest.approx(sum(run["terms"].values()))
         assert set(run["terms"]) == {"divergence", "orthogonality", "corners"}
@@ -133,7 +134,12 @@ def test_own_network_and_loss(blobs):
         ({"network": lambda shape, k: "no"}, TypeError, "nn.Module"),
         ({"network": lambda shape, k: nn.Linear(2, 3)}, TypeError, r"\(hidden, logits\)"),
         ({"network": lambda shape, k: Small(shape, k + 1)}, ValueError, r"\(n, 3\)"),
+        ({"network": lambda shape, k: nn.Flatten()}, TypeError, "no parameters"),
         ({"loss": lambda hidden, assignments: hidden.sum()}, TypeError, "named tuple"),
+        ({"loss": lambda hidden, assignments: OneTerm(1.0)}, TypeError, "scalar tensors"),
+        ({"loss": lambda hidden, assignments: OneTerm(hidden)}, TypeError, "scalar tensors"),
+        ({"loss": lambda hidden, assignments: OneTerm(torch.ones(()))}, TypeError, "depend on its arguments"),
+        ({"n_vote": 2}, ValueError, "n_vote=2 should be <= n_init=1"),
         ({"network": "conv"}, ValueError, "needs images"),
         ({"network": "cnn"}, ValueError, "'network'"),
         ({"device": "quantum"}, ValueError, "device='quantum'"),
@@ -163,7 +169,7 @@ def test_wrong_data_is_named(blobs, images):
 
 def test_small_images_fall_back_to_the_mlp(images):
     model = quick(2, max_iter=5).fit(images[:, :5])
-    assert type(model.module_).__name__ == "MLP"
+    assert type(model.modules_[0]).__name__ == "MLP"
 
 
 def test_unused_clusters_are_warned_of():
@@ -187,12 +193,82 @@ def test_a_failed_restart_is_reported_and_never_chosen(blobs):
         model = quick(n_init=2, loss=sometimes_broken).fit(X)
     assert [run["outcome"] for run in model.runs_] == ["failed", "budget"]
     assert model.runs_[0]["loss"] is None
-    assert model.best_run_ == 1
+    assert model.voters_ == [1]
 
 
 def test_all_restarts_failed_is_an_error(blobs):
-    with pytest.raises(RuntimeError, match=r"All 2 restarts failed.*learning_rate=1e\+30"):
+    with pytest.raises(ArithmeticError, match=r"All 2 restarts failed.*learning_rate=1e\+30"):
         quick(n_init=2, learning_rate=1e30).fit(blobs[0])
+
+
+def test_a_loss_that_ends_not_finite_is_a_failure(blobs):
+    with pytest.raises(ArithmeticError, match=r"All 1 restarts failed.*learning_rate=1e\+18"):
+        quick(max_iter=1, learning_rate=1e18).fit(blobs[0])
+
+
+def test_a_failed_fit_changes_nothing(blobs, images):
+    X, _ = blobs
+    model = quick(max_iter=5).fit(X)
+    labels = model.labels_
+    for bad in (np.ones((10, 3)), X[:2], np.full((5, 2), np.nan)):
+        with pytest.raises(ValueError):  # noqa: PT011
+            model.fit(bad)
+    assert np.array_equal(model.predict(X), labels)
+    fresh = quick()
+    with pytest.raises(ValueError, match="identical"):
+        fresh.fit(np.ones((10, 3)))
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+def test_parameters_changed_after_the_fit_do_not_matter_to_predictions(blobs, tmp_path):
+    X, _ = blobs
+    model = quick(max_iter=5).fit(X).set_params(n_clusters=5, network="conv")
+    assert np.array_equal(model.predict(X), model.labels_)
+    model.save(tmp_path / "model")
+    assert np.array_equal(DDC.load(tmp_path / "model").predict(X), model.labels_)
+
+
+def test_another_scale_than_at_fit_is_warned_of(images):
+    model = quick(2, max_iter=5).fit(images)
+    with pytest.warns(UserWarning, match="0 to 255"):
+        model.predict(images / 255)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(images.astype(float))
+
+
+def test_votes(blobs):
+    X, _ = blobs
+    model = quick(n_init=5, n_vote=3, max_iter=100).fit(X)
+    assert len(model.modules_) == len(set(model.voters_)) == 3
+    losses = np.array([run["loss"] for run in model.runs_])
+    assert model.voters_ == np.argsort(losses)[:3].tolist()
+    vote, probabilities = model.vote(X)
+    assert np.array_equal(vote.labels, model.labels_)
+    assert np.array_equal(vote.agreement, model.agreement_)
+    assert np.array_equal(probabilities, model.probabilities_)
+    assert np.array_equal(probabilities.argmax(axis=1), model.labels_)
+    assert set(np.unique(model.agreement_)) <= {1 / 3, 2 / 3, 1.0}
+    singly = np.concatenate([model.predict(x[None]) for x in X[:20]])
+    assert np.array_equal(singly, model.labels_[:20])
+    # The paper's procedure on the single networks' labels gives the same partition.
+    alone = []
+    for module in model.modules_:
+        with torch.no_grad():
+            alone.append(module(model.scaling_(X))[1].argmax(1).numpy())
+    assert clustering_accuracy(majority_vote(alone), model.labels_) == 1
+
+
+def test_elimination_keeps_the_best_of_each_stage(blobs):
+    X, _ = blobs
+    model = quick(n_init=6, n_vote=2, max_iter=80, early_elimination=True).fit(X)
+    assert [run["outcome"] for run in model.runs_].count("budget") == 2
+    assert sorted(run["n_iter"] for run in model.runs_) == [10, 10, 10, 20, 80, 80]
+    first_rung = [run["rungs"]["10"] for run in model.runs_]
+    gone = [i for i, run in enumerate(model.runs_) if run["n_iter"] == 10]
+    assert min(first_rung[i] for i in gone) >= max(first_rung[i] for i in range(6) if i not in gone)
+    assert all(model.runs_[i]["outcome"] == "budget" for i in model.voters_)
 
 
 def test_convergence_and_budget(blobs):
@@ -234,4 +310,4 @@ def test_progress_bar_only_if_verbose(blobs, capfd):
         quick(max_iter=20).fit(blobs[0])
     assert capfd.readouterr() == ("", "")
     quick(max_iter=20, verbose=True).fit(blobs[0])
-    assert "run 1/1" in capfd.readouterr().err
+    assert "1/1 runs done" in capfd.readouterr().err

@@ -11,9 +11,10 @@ PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
     {"kernels"},
     {"losses", "networks", "metrics", "datasets", "sources", "persistence"},
-    {"training"},
+    {"training", "consensus", "_checkpoints"},
     {"inference"},
     {"_runs", "_validation"},
+    {"_engine"},
     {"_ddc"},
     {"run_folder"},
     {"cli"},

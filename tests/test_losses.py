@@ -54,7 +54,7 @@ def test_corner_closeness_by_hand():
 
 
 def naive_loss(H, A, bandwidth, rule, reduction):
-    """Eq. (5) with loops over Python floats."""
+    """Eq. (4) with loops over Python floats."""
     n, k = len(A), len(A[0])
     distance = [[math.dist(H[q], H[l]) for l in range(n)] for q in range(n)]
     pairs = sorted(distance[q][l] for q, l in itertools.combinations(range(n), 2))

@@ -17,7 +17,7 @@ from test_ddc import Small, own_loss, quick
 def fitted(tmp_path_factory):
     X = np.random.default_rng(0).integers(0, 255, size=(40, 9, 9, 3), dtype=np.uint8)
     loss = DDCLoss(bandwidth=0.2, terms=("divergence", "orthogonality"))
-    model = quick(2, max_iter=10, n_init=2, loss=loss).fit(X)
+    model = quick(2, max_iter=10, n_init=3, n_vote=2, loss=loss).fit(X)
     path = tmp_path_factory.mktemp("saved") / "model"
     model.save(path)
     return model, X, path
@@ -43,9 +43,9 @@ def test_round_trip(fitted):
     loaded = DDC.load(path)
     assert torch.equal(torch.get_rng_state(), state)
     assert loaded.get_params() == model.get_params()
-    for name in ("labels_", "probabilities_", "cluster_order_"):
+    for name in ("labels_", "probabilities_", "agreement_", "cluster_orders_"):
         assert np.array_equal(getattr(loaded, name), getattr(model, name))
-    for name in ("runs_", "history_", "n_iter_", "best_run_", "item_shape_", "n_features_in_"):
+    for name in ("runs_", "history_", "n_iter_", "voters_", "item_shape_", "n_features_in_"):
         assert getattr(loaded, name) == getattr(model, name)
     assert np.array_equal(loaded.predict_proba(X), model.probabilities_)
     assert np.array_equal(loaded.transform(X), model.transform(X))
@@ -150,7 +150,7 @@ def test_newer_version_is_refused(copied):
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element")
-@pytest.mark.parametrize("name", ["params", "item_shape", "cluster_order", "runs", "best_run"])
+@pytest.mark.parametrize("name", ["params", "item_shape", "cluster_orders", "runs", "voters"])
 @pytest.mark.parametrize("value", [None, "x", -7, [], {}, [0, 0], [1e308]])
 def test_wrong_entries_are_refused(copied, name, value):
     edit(copied, **{name: value})
@@ -175,13 +175,88 @@ def test_wrong_parameters_are_refused(copied):
 def test_wrong_shape_is_named(copied):
     file = copied / "tensors.safetensors"
     tensors = load_file(file)
-    save_file({**tensors, "network.head.output.bias": torch.zeros(7)}, file)
-    with pytest.raises(ModelFormatError, match=r"head.output.bias.*\(7,\), expected \(2,\)"):
+    save_file({**tensors, "network0.head.output.bias": torch.zeros(7)}, file)
+    with pytest.raises(ModelFormatError, match=r"head.output.bias.*\(7,\).*expected \(2,\)"):
         DDC.load(copied)
-    del tensors["network.head.output.bias"]
+    del tensors["network0.head.output.bias"]
     save_file(tensors, file)
     with pytest.raises(ModelFormatError, match="lacks the tensor 'head.output.bias'"):
         DDC.load(copied)
+
+
+def test_wrong_tensors_are_refused(copied):
+    file = copied / "tensors.safetensors"
+    tensors = load_file(file)
+    n = len(tensors["agreement"])
+    for change in (
+        {"scaling.scale": torch.tensor(float("nan"), dtype=torch.float64)},
+        {"scaling.scale": torch.tensor(0.0, dtype=torch.float64)},
+        {"scaling.shift": torch.zeros(3, dtype=torch.float64)},
+        {"probabilities": torch.zeros(n, 3)},
+        {"probabilities": torch.zeros(n - 1, 2)},
+        {"probabilities": torch.zeros(n, 2, dtype=torch.bool)},
+        {"agreement": torch.zeros(3)},
+        {"junk": torch.zeros(1)},
+        {"network1.head.output.bias": torch.full((2,), float("inf"))},
+        {"network1.head.output.bias": torch.zeros(2, dtype=torch.int8)},
+    ):
+        save_file(tensors | change, file)
+        with pytest.raises(ModelFormatError):
+            DDC.load(copied)
+
+
+def test_other_entries_are_refused(copied):
+    original = (copied / "model.json").read_text()
+    for change in (
+        {"feature_names": 7},
+        {"feature_names": ["a", "b"]},
+        {"voters": [-1, 0]},
+        {"voters": [0, 99]},
+        {"estimator": "DEC"},
+        {"runs": [{"history": "x", "n_iter": "y"}]},
+        {"format_version": True},
+        {"n_samples": 3},
+    ):
+        edit(copied, **change)
+        with pytest.raises(ModelFormatError):
+            DDC.load(copied)
+        (copied / "model.json").write_text(original)
+    (copied / "model.json").write_text('{"format": ' + "9" * 5000 + "}")
+    with pytest.raises(ModelFormatError, match="JSON"):
+        DDC.load(copied)
+
+
+def test_a_model_from_a_machine_with_another_device(copied):
+    params = edit(copied)["params"]
+    edit(copied, params=params | {"device": "cuda:7"})
+    with pytest.warns(UserWarning, match="cuda:7"):
+        DDC.load(copied)
+    with pytest.raises(ValueError, match="device='abacus'"):
+        DDC.load(copied, device="abacus")
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+def test_tied_weights_and_numpy_numbers_can_be_saved(blobs, tmp_path):
+    class Tied(Small):
+        def __init__(self, input_shape, n_clusters):
+            super().__init__(input_shape, n_clusters)
+            self.alias = self.output
+
+    loss = DDCLoss(bandwidth=np.float32(0.25), weights=np.ones(3, dtype=np.float32))
+    model = quick(network=Tied, loss=loss, max_iter=np.int64(5)).fit(blobs[0])
+    model.save(tmp_path / "model")
+    assert np.array_equal(DDC.load(tmp_path / "model", network=Tied).labels_, model.labels_)
+
+
+def test_only_a_model_is_overwritten(fitted, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_text("meow")
+    (tmp_path / "file").write_text("text")
+    for name in ("photos", "file"):
+        with pytest.raises(FileExistsError, match="not overwritten"):
+            fitted[0].save(tmp_path / name, overwrite=True)
+    assert (tmp_path / "photos" / "cat.jpg").exists()
+    assert sorted(os.listdir(tmp_path)) == ["file", "photos"]
 
 
 def test_pickle_in_place_of_tensors_is_not_run(copied, tmp_path):

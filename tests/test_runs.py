@@ -1,18 +1,29 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from ddclust._runs import Plan, judge, rank_runs, run_restart
+from ddclust._runs import Plan, advance_run, judge, rank_runs, stages
 from ddclust.losses import DDCLoss
-from ddclust.networks import MLP
+from ddclust.networks import MLP, ConvNet
 from ddclust.sources import ArraySource, Scaling
 
 
 @pytest.fixture
-def plan(blobs):
-    X, _ = blobs
+def X(blobs):  # noqa: N802
+    return blobs[0]
+
+
+@pytest.fixture
+def source(X):
+    return ArraySource(X, Scaling.of(X))
+
+
+@pytest.fixture
+def plan(X):
     return Plan(
-        source=ArraySource(X, Scaling.of(X)),
+        scaling=Scaling.of(X),
         network=MLP,
         n_clusters=3,
         loss=DDCLoss(),
@@ -22,44 +33,106 @@ def plan(blobs):
         batch_size=50,
         learning_rate=1e-3,
         device=torch.device("cpu"),
+        threads=1,
     )
 
 
-def test_judgement_repeats_exactly_and_leaves_the_module_as_it_was(plan):
+def test_judgement_repeats_exactly_and_leaves_the_module_as_it_was(plan, source):
     torch.manual_seed(0)
     module = plan.build()
     before = {name: value.clone() for name, value in module.state_dict().items()}
-    first = judge(plan, module)
-    assert judge(plan, module) == first
+    first = judge(plan, module, source)
+    assert judge(plan, module, source) == first
     assert module.training
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
-def test_judgement_is_the_mean_of_the_batches(plan):
+def test_judgement_is_the_mean_of_the_batches(plan, source):
     torch.manual_seed(0)
     module = plan.build().eval()
-    terms, used = judge(plan, module)
+    terms, used = judge(plan, module, source)
     order = np.random.default_rng(0).permutation(150)
     with torch.no_grad():
-        outputs = [module(plan.source.batch(indices)) for indices in np.array_split(order, 3)]
+        outputs = [module(source.batch(indices)) for indices in np.array_split(order, 3)]
         expected = np.mean([[t.item() for t in plan.loss(h, l.softmax(1))] for h, l in outputs], axis=0)
     assert list(terms.values()) == pytest.approx(expected.tolist(), rel=1e-5)
     assert used == len(np.unique(torch.cat([l.argmax(1) for _, l in outputs])))
 
 
-def test_a_restart_repeats_exactly(plan):
-    first, second = run_restart(plan, 0, 7), run_restart(plan, 0, 7)
-    assert all(torch.equal(value, second.weights[name]) for name, value in first.weights.items())
-    timeless = [
-        {key: value for key, value in run.record.items() if key != "seconds"} for run in (first, second)
-    ]
-    assert timeless[0] == timeless[1]
+def timeless(state):
+    return {key: value for key, value in state.record.items() if key not in ("seconds", "saves")}
+
+
+def same(first, second):
+    assert first.tensors.keys() == second.tensors.keys()
+    assert all(torch.equal(value, second.tensors[name]) for name, value in first.tensors.items())
+    assert timeless(first) == timeless(second)
+
+
+def test_a_run_repeats_exactly(X, plan):
+    same(advance_run(X, plan, 0, 7, 30), advance_run(X, plan, 0, 7, 30))
+
+
+@pytest.mark.parametrize("network", [MLP, ConvNet])
+def test_stages_lead_to_the_same_end_as_one_run(X, plan, network, images):
+    if network is ConvNet:
+        X, plan = images, replace(plan, network=ConvNet, scaling=Scaling.of(images), n_clusters=2)
+    whole = advance_run(X, plan, 0, 7, 30)
+    first = advance_run(X, plan, 0, 7, 11)
+    assert first.record["outcome"] == "running"
+    assert first.record["n_iter"] == 11
+    last = advance_run(X, plan, 0, 7, 30, first)
+    assert list(last.record["rungs"]) == ["11", "30"]
+    same(whole, last._replace(record=last.record | {"rungs": whole.record["rungs"]}))
+
+
+def test_a_run_that_has_ended_is_left_alone(X, plan):
+    ended = advance_run(X, plan, 0, 7, 30)
+    assert advance_run(X, plan, 0, 7, 30, ended) is ended
+
+
+def test_threads_are_the_caller_s_again(X, plan):
+    torch.set_num_threads(2)
+    try:
+        advance_run(X, plan, 0, 7, 2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_stop_ends_a_run_gently(X, plan):
+    class Monitor:
+        seen = 0
+
+        def report(self, run, iteration, loss):
+            self.seen = iteration
+
+        def should_stop(self):
+            return self.seen == 9
+
+    state = advance_run(X, plan, 0, 7, 30, monitor=Monitor())
+    assert state.record["outcome"] == "interrupted"
+    assert state.record["n_iter"] == 9
+    assert np.isfinite(state.record["loss"])
 
 
 def test_ranking():
-    def record(loss, used):
-        return {"loss": loss, "clusters_used": used}
+    def record(loss, used, outcome="budget"):
+        return {"loss": loss, "clusters_used": used, "outcome": outcome}
 
-    records = [record(0.9, 3), record(0.1, 2), record(None, 0), record(0.7, 3), record(0.05, 1)]
-    # Full ones by loss, then collapsed ones by loss; the failed one not at all.
+    records = [
+        record(0.9, 3),
+        record(0.1, 2),
+        record(None, 0, "failed"),
+        record(0.7, 3, "converged"),
+        record(0.05, 1),
+    ]
+    records.append(record(0.01, 3, "eliminated"))
+    # Full ones by loss, then collapsed ones by loss; failed and eliminated ones not at all.
     assert rank_runs(records, 3) == [3, 0, 4, 1]
+
+
+def test_stages_halve_but_keep_enough():
+    assert stages(4, 1, 100, eliminate=True) == [(13, 4), (25, 2), (50, 1), (100, 1)]
+    assert stages(5, 3, 100, eliminate=True) == [(13, 5), (25, 3), (50, 3), (100, 3)]
+    assert stages(1, 1, 1, eliminate=True) == [(1, 1)] * 4

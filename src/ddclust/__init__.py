@@ -13,7 +13,17 @@ __all__ = ["DDC", "DDCLoss", "__version__"]
 
 # Loaded when first used, so that the command line answers without waiting for torch.
 _LAZY = {"DDC": "ddclust._ddc", "DDCLoss": "ddclust.losses"}
-_MODULES = {"datasets", "inference", "kernels", "losses", "metrics", "networks", "persistence", "training"}
+_MODULES = {
+    "consensus",
+    "datasets",
+    "inference",
+    "kernels",
+    "losses",
+    "metrics",
+    "networks",
+    "persistence",
+    "training",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from numbers import Integral, Real
@@ -18,9 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
-from tqdm import tqdm
 
-from ddclust import __version__, _runs
+from ddclust import __version__, _engine, _runs
+from ddclust._checkpoints import RunState, RunStore
 from ddclust._validation import (
     Interval,
     StrOptions,
@@ -29,11 +30,12 @@ from ddclust._validation import (
     fit_context,
     resolve_device,
 )
+from ddclust.consensus import Vote, aligning_order, combine
 from ddclust.inference import evaluation_mode, outputs
 from ddclust.losses import DDCLoss
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.persistence import ModelFormatError, check_tensors, load_model, save_model
-from ddclust.sources import ArraySource, Scaling, input_shape
+from ddclust.sources import ArraySource, Scaling, fingerprint, input_shape
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
@@ -43,7 +45,8 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     """Deep divergence-based clustering (Kampffmeyer et al., Neural Networks 2019).
 
     A network maps items to a hidden representation and soft cluster assignments; one unsupervised
-    loss trains both from scratch. Of several restarts the one with the lowest loss is kept.
+    loss trains both from scratch. Of several restarts the one with the lowest loss is kept, or the best
+    ones vote; one that leaves clusters empty is kept only if there is no other.
 
     Parameters
     ----------
@@ -60,6 +63,12 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         undecided, or as in the paper. See :func:`ddclust.networks.initialise`.
     n_init : int, default=4
         Restarts. The paper has 20.
+    n_vote : int, default=1
+        How many of the best restarts, by unsupervised loss, vote on each item; the others are aligned
+        to the best one, which also decides ties. The paper's DDC-VOTE has 3.
+    early_elimination : bool, default=False
+        Stop hopeless restarts early: successive halving by the unsupervised loss at an eighth, a
+        quarter and a half of ``max_iter``.
     max_iter : int, default=7000
         Iterations (batches) per restart: ten epochs of MNIST. The paper has 70,000.
     tol : float, default=1e-3
@@ -70,8 +79,15 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     batch_size : int, default=100
     learning_rate : float or "auto", default="auto"
         Of Adam. ``"auto"``: 1e-5 for the built-in mlp, else 1e-3.
+    n_jobs : int or None, default=-1
+        Restarts to run side by side, by joblib's conventions: -1 for all cores, None for 1 unless a
+        ``joblib.parallel_config`` says otherwise. Several restarts train on one thread each, wherever
+        they run, so the results do not depend on it; a single one uses all threads.
     device : str or torch.device, default="auto"
         ``"auto"`` takes the GPU where there is one.
+    checkpoint_dir : path-like or None, default=None
+        A folder for checkpoints. A fit that was killed goes on from there when it is repeated with the
+        same data and parameters, and ends with the same labels.
     random_state : int, RandomState instance or None, default=None
         Determines the restarts' seeds. The same seed gives the same labels.
     verbose : bool or int, default=False
@@ -82,18 +98,21 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     labels_ : ndarray of shape (n_samples,)
         Clusters are numbered by size, the largest is 0.
     probabilities_ : ndarray of shape (n_samples, n_clusters)
-        Soft assignments of the training data.
+        Soft assignments of the training data; with ``n_vote``, the mean of those networks that voted for
+        the item's cluster.
+    agreement_ : ndarray of shape (n_samples,)
+        The share of voting networks that agree on the item's cluster.
     runs_ : list of dict
         One record per restart: ``seed``, ``loss`` and its ``terms`` on the whole data, ``n_iter``,
         ``clusters_used``, ``seconds``, ``outcome`` (how it ended), ``history``.
-    best_run_ : int
-        Position in ``runs_`` of the run that was kept.
+    voters_ : list of int
+        Positions in ``runs_`` of the runs that were kept, the best first.
     history_ : list of dict
-        Of that run: loss and terms for every epoch (for every 50 iterations and up on small data).
+        Of the best run: loss and terms for every epoch (for every 50 iterations and up on small data).
     n_iter_ : int
         Iterations of that run.
-    module_ : nn.Module
-        Its network.
+    modules_ : list of nn.Module
+        The networks of the runs that were kept.
     item_shape_ : tuple
         Shape of one item of ``X``.
     n_features_in_ : int
@@ -116,12 +135,16 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         "loss": [callable],
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_vote": [Interval(Integral, 1, None, closed="left")],
+        "early_elimination": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
         "device": [str, torch.device],
+        "checkpoint_dir": [str, os.PathLike, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -134,12 +157,16 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         loss: _runs.ClusteringLoss = DDCLoss(),  # noqa: B008 - frozen
         init: str = "soft",
         n_init: int = 4,
+        n_vote: int = 1,
+        early_elimination: bool = False,
         max_iter: int = 7000,
         tol: float = 1e-3,
         patience: int | None = 10,
         batch_size: int = 100,
         learning_rate: float | str = "auto",
+        n_jobs: int | None = -1,
         device: str | torch.device = "auto",
+        checkpoint_dir: str | os.PathLike[str] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -148,20 +175,26 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.loss = loss
         self.init = init
         self.n_init = n_init
+        self.n_vote = n_vote
+        self.early_elimination = early_elimination
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.n_jobs = n_jobs
         self.device = device
+        self.checkpoint_dir = checkpoint_dir
         self.random_state = random_state
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, n_clusters: int, *, random_state: Any = None, verbose: bool | int = False) -> Self:
+    def paper(
+        cls, n_clusters: int, *, n_vote: int = 1, random_state: Any = None, verbose: bool | int = False
+    ) -> Self:
         """The paper's protocol: 20 restarts of 70,000 iterations each, He initialisation throughout.
 
-        The loss is ``DDCLoss()``, the reading that comes close to the paper's results, not the text's
+        With ``n_vote=3`` it is DDC-VOTE. The loss is ``DDCLoss()``, the reading that comes close to the paper's results, not the text's
         letter. Change anything else by ``set_params``.
 
         Examples
@@ -174,6 +207,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             loss=DDCLoss(),
             init="he",
             n_init=20,
+            n_vote=n_vote,
             max_iter=70_000,
             tol=0.0,
             patience=None,
@@ -196,49 +230,57 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         -------
         self
         """
-        X = check_items(self, X, reset=True)
-        check_items_can_be_clustered(X, self.n_clusters)
-        plan = self._plan(X)
-        self._check_network_and_loss(plan)
-        seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
-
-        runs = []
-        with tqdm(total=self.n_init * self.max_iter, disable=not self.verbose, unit="it", delay=0.5) as bar:
-            for index, seed in enumerate(seeds.tolist()):
-                bar.set_description(f"run {index + 1}/{self.n_init}")
-                runs.append(_runs.run_restart(plan, index, seed, on_step=partial(_show_step, bar)))
-                bar.update((index + 1) * self.max_iter - bar.n)
-
-        records = [run.record for run in runs]
-        ranking = _runs.rank_runs(records, self.n_clusters)
-        self._report_runs(records, ranking)
-        best = ranking[0]
-        self.module_ = plan.build_from(runs[best].weights)
-        self.scaling_ = plan.source.scaling
-        self.cluster_order_ = np.arange(self.n_clusters)
-        probabilities = self._probabilities(plan.source)
-        self.cluster_order_ = _order_by_size(probabilities.argmax(axis=1), self.n_clusters)
-        self.probabilities_ = probabilities[:, self.cluster_order_]
-        self.labels_ = self.probabilities_.argmax(axis=1)
-        self.runs_ = records
-        self.best_run_ = best
-        self.history_ = records[best]["history"]
-        self.n_iter_ = records[best]["n_iter"]
+        with _all_or_nothing(self):
+            X = check_items(self, X, reset=True)
+            check_items_can_be_clustered(X, self.n_clusters)
+            if self.n_vote > self.n_init:
+                raise ValueError(
+                    f"n_vote={self.n_vote} should be <= n_init={self.n_init}: only restarts can vote."
+                )
+            plan = self._plan(X)
+            self._n_features_out = self._check_network_and_loss(plan, X)
+            seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
+            states = self._run_restarts(X, plan, seeds.tolist())
+            self._keep_best(ArraySource(X, plan.scaling), plan, states)
         return self
 
+    def _keep_best(self, source: ArraySource, plan: _runs.Plan, states: list[RunState]) -> None:
+        """Choose the runs to keep, align them, let them vote, and set the fitted attributes."""
+        records = [{key: value for key, value in state.record.items() if key != "saves"} for state in states]
+        voters = self._voters(records)
+        self.scaling_ = plan.scaling
+        self.modules_ = [plan.build_from(states[run].tensors) for run in voters]
+        self.cluster_orders_ = [np.arange(self.n_clusters)] * len(voters)
+        raw = self._member_probabilities(source)
+        self.cluster_orders_ = _aligned_by_size(raw)
+        vote, self.probabilities_ = combine([p[:, o] for p, o in zip(raw, self.cluster_orders_, strict=True)])
+        self.labels_, self.agreement_ = vote
+        self.runs_ = records
+        self.voters_ = voters
+        self.history_ = records[voters[0]]["history"]
+        self.n_iter_ = records[voters[0]]["n_iter"]
+        self._fitted_params = _params_to_json(self.get_params(deep=False))
+
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """The cluster of each item: the largest output of the trained network."""
-        return self.predict_proba(X).argmax(axis=1)
+        """The cluster of each item: the largest output of the trained network, or the networks' vote."""
+        return self.vote(X)[0].labels
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float32]:
-        """Soft assignments, of shape (n, n_clusters); the same for an item whatever its company."""
-        return self._probabilities(self._source(X))
+        """Soft assignments, of shape (n, n_clusters); the same for an item whatever its company.
+
+        With several networks, the mean of those that voted for the item's cluster.
+        """
+        return self.vote(X)[1]
+
+    def vote(self, X: ArrayLike) -> tuple[Vote, NDArray[np.float32]]:
+        """Labels and agreement of the voting networks, and soft assignments, all at once."""
+        return combine(self._member_probabilities(self._source(X)))
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """The hidden representation, of shape (n, d_hidden)."""
         source = self._source(X)
         representation = np.empty((len(source), self._n_features_out), dtype=np.float32)
-        for rows, hidden, _ in outputs(self.module_, source):
+        for rows, hidden, _ in outputs(self.modules_[0], source):
             representation[rows] = hidden.numpy()
         return representation
 
@@ -248,21 +290,28 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         A callable ``network`` or ``loss`` is not saved, only its name; give it to :meth:`load` again.
         A RandomState instance is saved as None.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "modules_")
         description = {
             "ddclust_version": __version__,
             "estimator": type(self).__name__,
-            "params": _params_to_json(self.get_params(deep=False)),
+            "params": self._fitted_params,
             "item_shape": list(self.item_shape_),
             "feature_names": self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None,
-            "cluster_order": self.cluster_order_.tolist(),
-            "best_run": self.best_run_,
+            "cluster_orders": [order.tolist() for order in self.cluster_orders_],
+            "voters": self.voters_,
+            "n_samples": len(self.labels_),
+            "bytes": self.scaling_.is_of_bytes,
             "runs": self.runs_,
         }
-        tensors = {f"network.{name}": value for name, value in self.module_.state_dict().items()}
+        tensors = {
+            f"network{i}.{name}": value
+            for i, module in enumerate(self.modules_)
+            for name, value in module.state_dict().items()
+        }
         tensors["scaling.shift"] = torch.from_numpy(self.scaling_.shift)
         tensors["scaling.scale"] = torch.from_numpy(self.scaling_.scale)
         tensors["probabilities"] = torch.from_numpy(self.probabilities_)
+        tensors["agreement"] = torch.from_numpy(self.agreement_)
         save_model(path, description, tensors, overwrite=overwrite)
 
     @classmethod
@@ -290,6 +339,8 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             The folder is missing, incomplete, damaged, foreign or of a newer version.
         """
         description, tensors = load_model(path)
+        if device is not None:
+            resolve_device(device)  # the caller's mistake, not the file's
         try:
             model = cls(**_params_from_json(description["params"], network=network, loss=loss))
             if device is not None:
@@ -309,7 +360,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         kind = self._network_kind()
         rate = self.learning_rate
         return _runs.Plan(
-            source=ArraySource(X, Scaling.of(X)),
+            scaling=Scaling.of(X),
             network=self._network_factory(kind),
             n_clusters=self.n_clusters,
             loss=self.loss,
@@ -319,7 +370,42 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             batch_size=self.batch_size,
             learning_rate=float(LEARNING_RATES.get(kind, 1e-3) if isinstance(rate, str) else rate),
             device=resolve_device(self.device),
+            threads=1 if self.n_init > 1 else torch.get_num_threads(),
         )
+
+    def _run_restarts(self, X: NDArray, plan: _runs.Plan, seeds: list[int]) -> list[RunState]:
+        """Every restart's last state; with a ``checkpoint_dir`` from where an earlier fit left it."""
+        run_all = partial(
+            _engine.run_all,
+            X,
+            plan,
+            n_keep=self.n_vote,
+            eliminate=self.early_elimination,
+            n_jobs=self.n_jobs,
+            verbose=bool(self.verbose),
+        )
+        if self.checkpoint_dir is None:
+            return run_all(seeds)
+        store = RunStore(self.checkpoint_dir)
+        try:
+            seeds = store.claim(self._identity(X, plan), seeds, own_seeds=self.random_state is not None)
+            return run_all(seeds, store=store)
+        finally:
+            store.release()
+
+    def _identity(self, X: NDArray, plan: _runs.Plan) -> dict[str, Any]:
+        """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
+        params = _params_to_json(self.get_params(deep=False))
+        indifferent = ["n_jobs", "device", "checkpoint_dir", "random_state", "verbose"]
+        if not self.early_elimination:
+            indifferent.append("n_vote")  # with elimination, so many survive
+        return {
+            "ddclust": __version__,
+            "torch": torch.__version__,
+            "data": fingerprint(X),
+            "parameters": {name: value for name, value in params.items() if name not in indifferent},
+            "threads": plan.threads,
+        }
 
     def _network_kind(self) -> str:
         """Which network: "conv", "mlp" or "custom"."""
@@ -341,12 +427,13 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             return self.network
         return partial(BUILT_IN_NETWORKS[kind], init=self.init)
 
-    def _check_network_and_loss(self, plan: _runs.Plan) -> None:
-        """Try the network and the loss on a few items, so that a wrong one fails with a clear message."""
+    def _check_network_and_loss(self, plan: _runs.Plan, X: NDArray) -> int:
+        """Try both on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
         with torch.random.fork_rng(devices=[]):
-            module = plan.build()
-        x = plan.source.batch(slice(0, 2)).to(plan.device)
-        with evaluation_mode(module):
+            module = plan.build().eval()
+            if not any(parameter.requires_grad for parameter in module.parameters()):
+                raise TypeError("The network has no parameters to train.")
+            x = ArraySource(X, plan.scaling).batch(slice(0, 2)).to(plan.device)
             result = module(x)
             if not (isinstance(result, tuple) and len(result) == 2):
                 raise TypeError("The network's forward must return a tuple (hidden, logits).")
@@ -357,85 +444,150 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
                     f" got {tuple(hidden.shape)} and {tuple(logits.shape)} for n={len(x)}."
                 )
             terms = plan.loss(hidden, logits.softmax(dim=1))
-        if not hasattr(terms, "_fields"):
+        scalars = hasattr(terms, "_fields") and all(
+            isinstance(t, torch.Tensor) and t.ndim == 0 for t in terms
+        )
+        if not scalars or not any(term.requires_grad for term in terms):
             raise TypeError(
-                "loss must return a named tuple of scalar tensors, such as ddclust.losses.LossTerms,"
-                f" it returned {type(terms).__name__}."
+                "loss must return a named tuple of scalar tensors that depend on its arguments, such as"
+                f" ddclust.losses.LossTerms; it returned {terms!r:.200}."
             )
-        self._n_features_out = hidden.shape[1]
+        return hidden.shape[1]
 
-    def _report_runs(self, records: list[dict[str, Any]], ranking: list[int]) -> None:
-        """Fail if every restart failed; warn of single failures and of clusters left empty."""
+    def _voters(self, records: list[dict[str, Any]]) -> list[int]:
+        """The runs to keep, best first. Fails if there is none, and warns of all that is not as asked for."""
+        ranking = _runs.rank_runs(records, self.n_clusters)
         failed = [record for record in records if record["error"] is not None]
+        interrupted = any(record["outcome"] in ("interrupted", "waiting") for record in records)
+        if not ranking and interrupted:
+            raise KeyboardInterrupt
         if not ranking:
-            raise RuntimeError(f"All {len(records)} restarts failed. The first one: {failed[0]['error']}")
+            raise _runs.AllRunsFailedError(
+                f"All {len(records)} restarts failed. The first one: {failed[0]['error']}"
+            )
+        complete = [run for run in ranking if records[run]["clusters_used"] == self.n_clusters]
+        voters = (complete or ranking)[: self.n_vote]
         if failed:
-            warnings.warn(
-                f"{len(failed)} of {len(records)} restarts failed. The first one: {failed[0]['error']}",
-                ConvergenceWarning,
-                stacklevel=4,
+            _warn(f"{len(failed)} of {len(records)} restarts failed. The first one: {failed[0]['error']}")
+        if not complete:
+            _warn(
+                f"The clustering uses {records[ranking[0]]['clusters_used']} of the {self.n_clusters} clusters asked"
+                " for. More restarts (n_init), more iterations (max_iter) or a smaller n_clusters may help."
             )
-        used = records[ranking[0]]["clusters_used"]
-        if used < self.n_clusters:
-            warnings.warn(
-                f"The clustering uses {used} of the {self.n_clusters} clusters asked for. More restarts"
-                " (n_init), more iterations (max_iter) or a smaller n_clusters may help.",
-                ConvergenceWarning,
-                stacklevel=4,
+        if interrupted:
+            way = (
+                "Fit again"
+                if self.checkpoint_dir is not None
+                else "With a checkpoint_dir, fitting again is the way"
             )
+            _warn(f"Interrupted: the best so far is kept. {way} to go on from where it stopped.")
+        elif len(voters) < self.n_vote:
+            _warn(
+                f"Only {len(voters)} of the {self.n_vote} votes asked for could be cast: the other restarts failed or"
+                " left clusters empty."
+            )
+        return voters
 
     def _source(self, X: ArrayLike) -> ArraySource:
-        check_is_fitted(self)
-        return ArraySource(check_items(self, X, reset=False), self.scaling_)
+        check_is_fitted(self, "modules_")
+        X = check_items(self, X, reset=False)
+        if self.scaling_.is_of_bytes and X.dtype != np.uint8 and X.size and X.max() <= 1:
+            warnings.warn(
+                "The model was fitted on images with values from 0 to 255, but X has none above 1; give it the same"
+                " scale.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return ArraySource(X, self.scaling_)
 
-    def _probabilities(self, source: ArraySource) -> NDArray[np.float32]:
-        probabilities = np.empty((len(source), self.n_clusters), dtype=np.float32)
-        for rows, _, logits in outputs(self.module_, source):
-            probabilities[rows] = logits.softmax(dim=1)[:, self.cluster_order_].numpy()
-        return probabilities
+    def _member_probabilities(self, source: ArraySource) -> list[NDArray[np.float32]]:
+        """The soft assignments of each voting network, aligned."""
+        members = []
+        for module, order in zip(self.modules_, self.cluster_orders_, strict=True):
+            probabilities = np.empty((len(source), len(order)), dtype=np.float32)
+            for rows, _, logits in outputs(module, source):
+                probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
+            members.append(probabilities)
+        return members
 
     def _restore(
         self, path: str | os.PathLike[str], description: dict[str, Any], tensors: dict[str, torch.Tensor]
     ) -> None:
         """Set every fitted attribute from a description and tensors, checking them on the way."""
+        if description["estimator"] != type(self).__name__:
+            raise ModelFormatError(f"The model in {str(path)!r} is a {description['estimator']}, not a DDC.")
+        try:
+            resolve_device(self.device)
+        except ValueError:
+            warnings.warn(
+                f"The model's device {self.device!r} is not available here; 'auto' is taken.", stacklevel=3
+            )
+            self.device = "auto"
+        self._fitted_params = description["params"]
         self.item_shape_ = tuple(int(side) for side in description["item_shape"])
         self.n_features_in_ = int(np.prod(self.item_shape_))
-        if description["feature_names"] is not None:
-            self.feature_names_in_ = np.array(description["feature_names"], dtype=object)
-        self.cluster_order_ = np.array(description["cluster_order"], dtype=np.int64)
-        order = self.cluster_order_
-        if len(order) != self.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
-            raise ValueError("cluster_order is not a permutation of the clusters.")
-        self.runs_ = description["runs"]
-        self.best_run_ = description["best_run"]
-        self.history_ = self.runs_[self.best_run_]["history"]
-        self.n_iter_ = self.runs_[self.best_run_]["n_iter"]
+        names = description["feature_names"]
+        if names is not None:
+            if len(names) != self.n_features_in_ or not all(isinstance(name, str) for name in names):
+                raise ValueError("feature_names does not name every feature.")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.runs_, self.voters_ = description["runs"], description["voters"]
+        if (
+            not self.voters_
+            or len(set(self.voters_)) != len(self.voters_)
+            or not set(self.voters_) <= set(range(len(self.runs_)))
+        ):
+            raise ValueError("voters does not name runs.")
+        self.history_ = [dict(record) for record in self.runs_[self.voters_[0]]["history"]]
+        self.n_iter_ = int(self.runs_[self.voters_[0]]["n_iter"])
+        self.cluster_orders_ = [np.array(order, dtype=np.int64) for order in description["cluster_orders"]]
+        if len(self.cluster_orders_) != len(self.voters_):
+            raise ValueError("cluster_orders and voters differ in number.")
+        for order in self.cluster_orders_:
+            if len(order) != self.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
+                raise ValueError("cluster_orders are not permutations of the clusters.")
+        self.modules_ = [self._load_network(path, tensors, f"network{i}.") for i in range(len(self.voters_))]
 
-        weights = {n.removeprefix("network."): t for n, t in tensors.items() if n.startswith("network.")}
-        device = resolve_device(self.device)
+        n, scaling_shape = (
+            int(description["n_samples"]),
+            Scaling.shape(self.item_shape_, description["bytes"]),
+        )
+        others = {name: t for name, t in tensors.items() if not name.startswith("network")}
+        expected = {
+            "scaling.shift": (torch.Size(scaling_shape), torch.float64),
+            "scaling.scale": (torch.Size(scaling_shape), torch.float64),
+            "probabilities": (torch.Size((n, self.n_clusters)), torch.float32),
+            "agreement": (torch.Size((n,)), torch.float64),
+        }
+        check_tensors(path, others, expected)
+        if not (others["scaling.scale"] > 0).all():
+            raise ValueError("scaling.scale must be positive.")
+        self.scaling_ = Scaling(
+            self.item_shape_, others["scaling.shift"].numpy(), others["scaling.scale"].numpy()
+        )
+        self.probabilities_ = others["probabilities"].numpy()
+        self.labels_ = self.probabilities_.argmax(axis=1)
+        self.agreement_ = others["agreement"].numpy()
+        x = torch.zeros(1, *input_shape(self.item_shape_))
+        with evaluation_mode(self.modules_[0]) as device:
+            self._n_features_out = self.modules_[0](x.to(device))[0].shape[1]
+
+    def _load_network(
+        self, path: str | os.PathLike[str], tensors: dict[str, torch.Tensor], prefix: str
+    ) -> nn.Module:
+        """The network whose tensors have the prefix, after a comparison of names and shapes."""
+        weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
         factory = self._network_factory(self._network_kind())
         shape = input_shape(self.item_shape_)
         if not callable(self.network):
             with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
                 expected = factory(shape, self.n_clusters).state_dict()
-            check_tensors(path, weights, {name: value.shape for name, value in expected.items()})
+            check_tensors(path, weights, _shapes(expected))
         with torch.random.fork_rng(devices=[]):
-            self.module_ = factory(shape, self.n_clusters)
-        check_tensors(path, weights, {n: v.shape for n, v in self.module_.state_dict().items()})
-        self.module_.load_state_dict(weights)
-        self.module_.to(device).eval()
-
-        scaling = Scaling(
-            self.item_shape_, tensors["scaling.shift"].numpy(), tensors["scaling.scale"].numpy()
-        )
-        np.broadcast_shapes(scaling.shift.shape, scaling.scale.shape, self.item_shape_)
-        self.scaling_ = scaling
-        self.probabilities_ = tensors["probabilities"].numpy()
-        if self.probabilities_.ndim != 2 or self.probabilities_.shape[1] != self.n_clusters:
-            raise ValueError(f"probabilities have shape {self.probabilities_.shape}.")
-        self.labels_ = self.probabilities_.argmax(axis=1)
-        with evaluation_mode(self.module_):
-            self._n_features_out = self.module_(torch.zeros(1, *shape, device=device))[0].shape[1]
+            module = factory(shape, self.n_clusters)
+        check_tensors(path, weights, _shapes(module.state_dict()))
+        module.load_state_dict(weights)
+        return module.to(resolve_device(self.device)).eval()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -445,15 +597,34 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         return tags
 
 
-def _show_step(bar: tqdm, trainer: Any, loss: float) -> None:
-    bar.update()
-    if trainer.iteration % 20 == 0:
-        bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+@contextmanager
+def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """If the block fails, the estimator is what it was before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
-def _order_by_size(indices: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
-    """Outputs of the network from the largest cluster to the smallest."""
-    return np.argsort(-np.bincount(indices, minlength=n_clusters), kind="stable")
+def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (value.shape, value.dtype) for name, value in tensors.items()}
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)  # the caller of fit
+
+
+def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
+    """For each network the order of its outputs that aligns it to the first, largest cluster of the vote first."""
+    n_clusters = raw[0].shape[1]
+    reference = raw[0].argmax(axis=1)
+    orders = [aligning_order(reference, p.argmax(axis=1), n_clusters) for p in raw]
+    vote, _ = combine([p[:, order] for p, order in zip(raw, orders, strict=True)])
+    by_size = np.argsort(-np.bincount(vote.labels, minlength=n_clusters), kind="stable")
+    return [order[by_size] for order in orders]
 
 
 def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:
@@ -464,6 +635,7 @@ def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     loss = plain["loss"]
     plain["loss"] = {"DDCLoss": asdict(loss)} if isinstance(loss, DDCLoss) else {"custom": _name_of(loss)}
     plain["device"] = str(plain["device"])
+    plain["checkpoint_dir"] = None  # a place on the machine of the fit
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in plain.items()}

@@ -1,30 +1,51 @@
-"""Restarts: one run from a seed to its record and weights, and which of several runs to keep."""
+"""Restarts: one run from a seed to its state, and which of several runs to keep.
+
+A run goes in stages. Each stage takes the state that the last one left, wherever that was.
+"""
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ddclust._checkpoints import RunState, RunStore
 from ddclust.inference import evaluation_mode
 from ddclust.networks import NetworkFactory
-from ddclust.sources import ArraySource, input_shape
+from ddclust.sources import ArraySource, Scaling, input_shape
 from ddclust.training import NonFiniteLossError, Trainer, split_batches
 
 ClusteringLoss = Callable[[Tensor, Tensor], Any]
+Record = dict[str, Any]
+
+# Checkpoints are at least this far apart, and far enough that writing them takes under 2 % of the time.
+CHECKPOINT_SECONDS = 1.0
+CHECKPOINT_SHARE = 0.02
+# How a run can end; one that is under way has none of these outcomes.
+FINISHED = ("converged", "budget")
+ENDED = (*FINISHED, "failed", "eliminated")
+# Torch has one random state for a process; runs in threads of one process wait for each other.
+_ONE_RUN_AT_A_TIME = threading.RLock()
+
+
+class AllRunsFailedError(ArithmeticError):
+    """Not one restart can be used."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that the restarts of one fit have in common."""
+    """All that the restarts of one fit have in common, but for the data."""
 
-    source: ArraySource
+    scaling: Scaling
     network: NetworkFactory
     n_clusters: int
     loss: ClusteringLoss
@@ -34,20 +55,22 @@ class Plan:
     batch_size: int
     learning_rate: float
     device: torch.device
+    threads: int
 
     def build(self) -> nn.Module:
         """A newly initialised network, from torch's random state."""
-        module = self.network(input_shape(self.source.scaling.item_shape), self.n_clusters)
+        module = self.network(input_shape(self.scaling.item_shape), self.n_clusters)
         if not isinstance(module, nn.Module):
             raise TypeError(f"network must return an nn.Module, it returned {type(module).__name__}.")
         return module.to(self.device)
 
-    def build_from(self, weights: dict[str, Tensor] | None) -> nn.Module:
-        """The network with given weights, ready to predict."""
-        if weights is None:
-            raise ValueError("A run that failed has no weights.")
+    def build_from(self, tensors: dict[str, Tensor]) -> nn.Module:
+        """The network of a run's state, ready to predict."""
         with torch.random.fork_rng(devices=[]):
             module = self.build()
+        weights = {
+            name.removeprefix("module."): t for name, t in tensors.items() if name.startswith("module.")
+        }
         module.load_state_dict(weights)
         return module.eval()
 
@@ -57,65 +80,168 @@ class Plan:
         return self.loss(hidden, logits.softmax(dim=1))
 
 
-class Run(NamedTuple):
-    """One finished restart."""
+class Monitor(Protocol):
+    """Where runs say how far they are, and learn that they should stop."""
 
-    record: dict[str, Any]
-    weights: dict[str, Tensor] | None  # None if it failed
+    def report(self, run: int, iteration: int, loss: float) -> None: ...
+
+    def should_stop(self) -> bool: ...
 
 
-def run_restart(
-    plan: Plan, index: int, seed: int, on_step: Callable[[Trainer, float], None] | None = None
-) -> Run:
-    """Train one network from a seed and judge it by the unsupervised loss on the whole data.
+def new_record(index: int, seed: int) -> Record:
+    """The record of a run that has not begun."""
+    return {
+        "run": index,
+        "seed": seed,
+        "outcome": "waiting",
+        "error": None,
+        "loss": None,
+        "terms": {},
+        "n_iter": 0,
+        "clusters_used": 0,
+        "seconds": 0.0,
+        "rungs": {},
+        "history": [],
+        "saves": 0,
+    }
 
-    Torch's random state is that of the caller again afterwards. A loss that is not finite ends the
-    run, and its record says so.
+
+def advance_run(
+    X: NDArray,
+    plan: Plan,
+    index: int,
+    seed: int,
+    until: int,
+    state: RunState | None = None,
+    store: RunStore | None = None,
+    monitor: Monitor | None = None,
+) -> RunState:
+    """Train a run up to an iteration and judge it by the unsupervised loss on the whole data.
+
+    It goes on from ``state``, or from what ``store`` holds, and leaves its own there. A loss that is
+    not finite ends the run, and its record says so. The caller's random state and number of threads
+    are the same again afterwards.
     """
-    start = time.perf_counter()
-    record: dict[str, Any] = {"run": index, "seed": seed, "outcome": "failed", "error": None}
-    record |= {"loss": None, "terms": {}, "n_iter": 0, "clusters_used": 0, "seconds": 0.0, "history": []}
-    devices = [plan.device] if plan.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
+    stored = store.load(index) if store is not None else None
+    if stored is not None and (state is None or stored.plain["iteration"] >= state.plain["iteration"]):
+        state = stored
+    record = dict(state.record) if state is not None else new_record(index, seed)
+    if state is not None and (record["outcome"] in ENDED or str(until) in record["rungs"]):
+        return state
+
+    start, source = time.perf_counter(), ArraySource(X, plan.scaling)
+    with _own_threads_and_randomness(plan, seed):
         module = plan.build()
         trainer = Trainer(
             module,
-            plan.source,
+            source,
             plan.objective,
             batch_size=plan.batch_size,
             learning_rate=plan.learning_rate,
             seed=seed,
         )
+        if state is not None:
+            trainer.restore(state.tensors, state.plain)
+        record["outcome"] = "running"
+        seconds_before = record["seconds"]
+
+        def current() -> RunState:
+            record["seconds"] = round(seconds_before + time.perf_counter() - start, 3)
+            return RunState(*trainer.state(), record)
+
+        on_step = _Watch(current, record, store, monitor)
         try:
-            record["outcome"] = trainer.advance(
-                plan.max_iter, tol=plan.tol, patience=plan.patience, on_step=on_step
-            )
+            ending = trainer.advance(until, tol=plan.tol, patience=plan.patience, on_step=on_step)
         except NonFiniteLossError as error:
+            ending = "failed"
             record["error"] = str(error)
-        trainer.close_record()
-    record |= {"n_iter": trainer.iteration, "history": trainer.history}
-    if record["error"] is None:
-        record["terms"], record["clusters_used"] = judge(plan, module)
-        record["loss"] = sum(record["terms"].values())
-    record["seconds"] = round(time.perf_counter() - start, 3)
-    failed = record["error"] is not None
-    weights = {name: value.cpu() for name, value in module.state_dict().items()}
-    return Run(record, None if failed else weights)
+        if ending == "stopped" and store is not None:
+            on_step.save()  # what comes below is for the caller; the run goes on from here
+        if ending == "budget" and until < plan.max_iter:
+            ending = "running"
+        if ending != "running":
+            trainer.close_record()
+        record["outcome"] = "interrupted" if ending == "stopped" else ending
+        record |= {"n_iter": trainer.iteration, "history": trainer.history}
+        if ending != "failed":
+            terms, record["clusters_used"] = judge(plan, module, source)
+            if not all(map(math.isfinite, terms.values())):
+                record["outcome"] = ending = "failed"
+                record["error"] = (
+                    f"The trained network's loss on the whole data is not finite; most likely"
+                    f" learning_rate={plan.learning_rate:g} is too large."
+                )
+        if ending != "failed":
+            record |= {"terms": terms, "loss": sum(terms.values())}
+            if ending != "stopped":
+                record["rungs"] = record["rungs"] | {str(until): record["loss"]}
+        if store is not None and ending != "stopped":
+            on_step.save()
+        return current()
 
 
-def judge(plan: Plan, module: nn.Module) -> tuple[dict[str, float], int]:
+class _Watch:
+    """After every step: report it, now and then save it, and ask whether to stop."""
+
+    def __init__(
+        self,
+        current: Callable[[], RunState],
+        record: Record,
+        store: RunStore | None,
+        monitor: Monitor | None,
+    ) -> None:
+        self.current = current
+        self.record = record
+        self.store = store
+        self.monitor = monitor
+        self.due = time.perf_counter() + CHECKPOINT_SECONDS
+
+    def __call__(self, trainer: Trainer, loss: float) -> bool:
+        if self.monitor is not None:
+            self.monitor.report(self.record["run"], trainer.iteration, loss)
+            if self.monitor.should_stop():
+                return True
+        if self.store is not None and time.perf_counter() >= self.due:
+            self.save()
+        return False
+
+    def save(self) -> None:
+        if self.store is not None:
+            start = time.perf_counter()
+            self.record["saves"] += 1
+            self.store.save(self.current())
+            now = time.perf_counter()
+            self.due = now + max(CHECKPOINT_SECONDS, (now - start) / CHECKPOINT_SHARE)
+
+
+@contextmanager
+def _own_threads_and_randomness(plan: Plan, seed: int) -> Iterator[None]:
+    """The plan's number of threads and torch's random state from the seed."""
+    threads = torch.get_num_threads()
+    devices = [plan.device] if plan.device.type == "cuda" else []
+    with _ONE_RUN_AT_A_TIME, torch.random.fork_rng(devices=devices):
+        torch.set_num_threads(plan.threads)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would touch devices that are not ours
+        if plan.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+def judge(plan: Plan, module: nn.Module, source: ArraySource) -> tuple[dict[str, float], int]:
     """Each loss term in evaluation mode, averaged over the whole data, and how many clusters are used.
 
     The batches are the same for every run of the data, so that runs can be compared.
     """
-    n = len(plan.source)
+    n = len(source)
     order = np.random.default_rng(0).permutation(n)  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(plan.n_clusters, dtype=torch.int64)
     with evaluation_mode(module) as device:
         for indices in split_batches(order, plan.batch_size):
-            hidden, logits = module(plan.source.batch(indices).to(device))
+            hidden, logits = module(source.batch(indices).to(device))
             terms = plan.loss(hidden, logits.softmax(dim=1))
             sizes += torch.bincount(logits.argmax(dim=1).cpu(), minlength=plan.n_clusters)
             for name, value in zip(terms._fields, terms, strict=True):
@@ -123,11 +249,41 @@ def judge(plan: Plan, module: nn.Module) -> tuple[dict[str, float], int]:
     return totals, int((sizes > 0).sum())
 
 
-def rank_runs(records: list[dict[str, Any]], n_clusters: int) -> list[int]:
-    """Positions of the runs that did not fail, best first.
+def rank_runs(records: list[Record], n_clusters: int) -> list[int]:
+    """Positions of the runs that can be chosen, best first.
 
     The lowest unsupervised loss wins among the runs that use all clusters; runs that use fewer come
-    after them, whatever their loss.
+    after them, whatever their loss. Failed and eliminated runs are left out.
     """
-    finished = [i for i, record in enumerate(records) if record["loss"] is not None]
-    return sorted(finished, key=lambda i: (records[i]["clusters_used"] < n_clusters, records[i]["loss"]))
+    # Departs from the paper: the lowest loss can be that of a run that merged clusters, which is not
+    # what was asked for.
+    candidates = [
+        i
+        for i, record in enumerate(records)
+        if record["loss"] is not None and record["outcome"] not in ("failed", "eliminated")
+    ]
+    return sorted(candidates, key=lambda i: (records[i]["clusters_used"] < n_clusters, records[i]["loss"]))
+
+
+def stages(n_runs: int, n_keep: int, max_iter: int, eliminate: bool) -> list[tuple[int, int]]:
+    """(iteration, runs that reach it) of each stage.
+
+    With elimination, successive halving: all runs train for an eighth of the budget, the better half
+    of them for a quarter, of these the better half for a half, and again the better half to the end;
+    never fewer than ``n_keep``.
+
+    Examples
+    --------
+    >>> stages(20, 3, 8000, eliminate=True)
+    [(1000, 20), (2000, 10), (4000, 5), (8000, 3)]
+    >>> stages(20, 3, 8000, eliminate=False)
+    [(8000, 20)]
+    """
+    if not eliminate:
+        return [(max_iter, n_runs)]
+    plan = []
+    for halvings in range(4):
+        iteration = math.ceil(max_iter / 2 ** (3 - halvings))
+        survivors = max(math.ceil(n_runs / 2**halvings), min(n_keep, n_runs))
+        plan.append((iteration, survivors))
+    return plan

@@ -57,6 +57,7 @@ def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> NDArray:
             raise ValueError(f"X holds images of no pixels: its shape is {X.shape}.")
         estimator.item_shape_ = item_shape
         estimator.n_features_in_ = int(np.prod(item_shape))
+        vars(estimator).pop("feature_names_in_", None)
     elif item_shape != estimator.item_shape_:
         raise ValueError(_wrong_shape(estimator, X.shape))
     return X
@@ -73,7 +74,7 @@ def _wrong_shape(estimator: BaseEstimator, shape: tuple[int, ...]) -> str:
 def check_items_can_be_clustered(X: NDArray, n_clusters: int) -> None:
     """Refuse fewer items than clusters, and items that are all the same."""
     if len(X) < n_clusters:
-        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}.")
+        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}; ask for fewer clusters.")
     if n_clusters > 1 and all_items_equal(X):
         raise ValueError(
             f"All {len(X)} samples of X are identical: there is nothing to tell {n_clusters} clusters apart."
@@ -86,7 +87,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         resolved = torch.device(device)
-        torch.empty(0, device=resolved)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=resolved).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(f"device={str(device)!r} is not available here; use 'auto' or 'cpu'.") from error
     return resolved

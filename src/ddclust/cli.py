@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -31,9 +30,7 @@ class FriendlyGroup(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except (ValueError, OSError, ArithmeticError, RuntimeError, MemoryError) as error:
-            if isinstance(error, (click.exceptions.Exit, click.Abort)):
-                raise
+        except (ValueError, OSError, ArithmeticError, MemoryError) as error:
             click.echo(f"Error: {_one_sentence(error)}", err=True)
             ctx.exit(USAGE_ERROR)
         except KeyboardInterrupt:
@@ -59,6 +56,8 @@ def main() -> None:
 
     \b
     ddclust fit digits -k 10 --out digits      cluster, and leave a folder with the results
+    ddclust resume digits                      go on with a fit that was stopped or killed
+    ddclust runs digits                        a table of its restarts, also while it works
     ddclust predict digits new.npy             assign new items with the model in that folder
     ddclust evaluate digits truth.csv          compare clusters with known classes
     """
@@ -66,11 +65,28 @@ def main() -> None:
 
 @main.command(help=f"Cluster DATA into K clusters and leave the results in a folder.\n\n{DATA_HELP}")
 @click.argument("data")
-@click.option("-k", "--clusters", type=int, required=True, help="Number of clusters.")
+@click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="Number of clusters.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: DATA-clusters]"
 )
-@click.option("--runs", default=4, show_default=True, help="Restarts; the one with the lowest loss is kept.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Restarts; the one with the lowest loss is kept.",
+)
+@click.option(
+    "--vote",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many of the best restarts vote; the paper: 3.",
+)
+@click.option("--eliminate", is_flag=True, help="Stop hopeless restarts early, by their loss.")
+@click.option(
+    "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."
+)
 @click.option("--network", type=click.Choice(["auto", "conv", "mlp"]), default="auto", show_default=True)
 @click.option(
     "--init",
@@ -81,77 +97,119 @@ def main() -> None:
 )
 @click.option(
     "--balance",
+    type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
     " of about one size.",
 )
 @click.option(
-    "--max-iter", default=7000, show_default=True, help="Iterations (batches) of a restart at most."
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=7000,
+    show_default=True,
+    help="Iterations (batches) of a restart at most.",
 )
-@click.option("--batch-size", default=100, show_default=True)
-@click.option("--learning-rate", type=float, help="[default: 1e-3 for conv, 1e-5 for mlp]")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same clusters.")
+@click.option("--batch-size", type=click.IntRange(min=2), default=100, show_default=True)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="[default: 1e-3 for conv, 1e-5 for mlp]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same clusters.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, ...")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
-def fit(
-    data: str,
-    clusters: int,
-    out: Path | None,
-    runs: int,
-    network: str,
-    init: str,
-    balance: float,
-    max_iter: int,
-    batch_size: int,
-    learning_rate: float | None,
-    seed: int,
-    device: str,
-    quiet: bool,
-) -> None:
+def fit(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     """Cluster DATA and leave the results in a folder."""
-    from ddclust.persistence import new_folder
+    from ddclust.run_folder import is_unfinished
 
     out = _unused(Path(f"{Path(data).stem}-clusters")) if out is None else out
-    with new_folder(out) as folder:  # refuses an existing one before any work is done
-        bunch = _load(data)
-        from ddclust import DDC, DDCLoss
-        from ddclust.run_folder import fingerprint, write_run
-
-        model = DDC(
-            clusters,
-            network=network,
-            init=init,
-            loss=DDCLoss(weights=(1.0, balance, 1.0)),
-            n_init=runs,
-            max_iter=max_iter,
-            batch_size=batch_size,
-            learning_rate="auto" if learning_rate is None else learning_rate,
-            random_state=seed,
-            device=device,
-            verbose=not quiet,
+    if is_unfinished(out):
+        raise FileExistsError(
+            f"{str(out)!r} holds an unfinished fit; 'ddclust resume {out}' goes on with it."
         )
-        if not quiet:
-            shape = " x ".join(map(str, bunch.data.shape[1:]))
-            click.echo(f"{bunch.name}: {len(bunch.data):,} items of {shape} values", err=True)
+    if out.exists():
+        raise FileExistsError(f"{str(out)!r} exists already; choose another name.")
+    _train(out, data, options, quiet)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
+def resume(folder: Path, quiet: bool) -> None:
+    """Go on with the fit in FOLDER, which was stopped or killed; it ends as if nothing had happened."""
+    from ddclust.run_folder import is_unfinished, read_run
+
+    run = read_run(folder)
+    if not is_unfinished(folder):
+        click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
+        return
+    _train(folder, run["data"]["argument"], run["options"], quiet, fingerprint=run["data"]["sha256"])
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def runs(folder: Path) -> None:
+    """Show a table of the restarts of the fit in FOLDER, also while it works."""
+    from ddclust.run_folder import read_records, read_run
+
+    run = read_run(folder)
+    click.echo(f"{run['data']['name']}: {run['status']}")
+    _print_runs(read_records(folder), run.get("voters", []))
+
+
+def _train(
+    out: Path, data: str, options: dict[str, Any], quiet: bool, fingerprint: str | None = None
+) -> None:
+    """Fit in a run folder, new or unfinished, and fill it with the results."""
+    from ddclust import run_folder
+
+    bunch = _load(data)
+    from ddclust import DDC, DDCLoss
+
+    rate = options["learning_rate"]
+    model = DDC(
+        options["clusters"],
+        network=options["network"],
+        init=options["init"],
+        loss=DDCLoss(weights=(1.0, options["balance"], 1.0)),
+        n_init=options["runs"],
+        n_vote=options["vote"],
+        early_elimination=options["eliminate"],
+        max_iter=options["max_iter"],
+        batch_size=options["batch_size"],
+        learning_rate="auto" if rate is None else rate,
+        n_jobs=options["jobs"],
+        random_state=options["seed"],
+        device=options["device"],
+        checkpoint_dir=out / run_folder.CHECKPOINTS_FOLDER,
+        verbose=not quiet,
+    )
+    run = run_folder.description(bunch, data, options)
+    if fingerprint not in (None, run["data"]["sha256"]):
+        raise ValueError(
+            f"{data!r} is not the data that the fit in {str(out)!r} began with: its content differs."
+        )
+    if not quiet:
+        shape = " x ".join(map(str, bunch.data.shape[1:]))
+        click.echo(f"{bunch.name}: {len(bunch.data):,} items of {shape} values", err=True)
+    with run_folder.under_way(out, run), _warnings_as_lines():
         start = time.perf_counter()
-        with _warnings_as_lines():
-            model.fit(bunch.data)
-        run = {
-            "command": ["ddclust", *sys.argv[1:]],
-            "parameters": model.get_params() | {"loss": repr(model.loss)},
-            "data": {
-                "name": bunch.name,
-                "shape": list(bunch.data.shape),
-                "dtype": str(bunch.data.dtype),
-                "sha256": fingerprint(bunch.data),
-            },
-            "seconds": {"fit": round(time.perf_counter() - start, 3)},
-        }
-        write_run(folder, model, bunch.item_names, run)
+        model.fit(bunch.data)
+        run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
+        complete = run_folder.write_results(out, model, bunch.item_names, run)
     if not quiet:
         _print_summary(model, bunch.target)
-        click.echo(f"\nResults: {out}{'' if str(out).endswith('/') else '/'}")
+        click.echo(f"\nResults: {out}/")
+    if not complete:
+        click.echo(f"Stopped early; 'ddclust resume {out}' goes on.", err=True)
+        click.get_current_context().exit(INTERRUPTED)
 
 
 @main.command(
@@ -167,13 +225,15 @@ def predict(folder: Path, data: str, out: Path | None, device: str) -> None:
 
     if out is not None and out.exists():
         raise FileExistsError(f"{str(out)!r} exists already; choose another name.")
+    if out is not None and not out.parent.is_dir():
+        raise ValueError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
     bunch = _load(data)
     from ddclust import DDC
     from ddclust.run_folder import MODEL_FOLDER, labels_table
 
     model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
-    probabilities = model.predict_proba(bunch.data)
-    table = labels_table(bunch.item_names, probabilities.argmax(axis=1), probabilities)
+    vote, probabilities = model.vote(bunch.data)
+    table = labels_table(bunch.item_names, vote, probabilities)
     if out is None:
         click.echo(table, nl=False)
     else:
@@ -239,6 +299,24 @@ def _scores(truth: NDArray, labels: NDArray) -> tuple[str, str]:
 def _print_summary(model: DDC, truth: NDArray | None) -> None:
     import numpy as np
 
+    _print_runs(model.runs_, model.voters_)
+    measures = (model.probabilities_.max(axis=1), model.agreement_)
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters)
+    click.echo()
+    _print_table(
+        ("cluster", "items", "mean confidence", "mean agreement"),
+        [
+            (i, f"{size:,}", *((f"{x[model.labels_ == i].mean():.3f}" for x in measures) if size else "--"))
+            for i, size in enumerate(sizes)
+        ],
+    )
+    if truth is not None:
+        accuracy, information = _scores(truth, model.labels_)
+        click.echo(f"\nAgainst the known classes (never used in training): ACC {accuracy}, NMI {information}")
+
+
+def _print_runs(records: list[dict[str, Any]], voters: list[int]) -> None:
+    kept = {run: "best" if place == 0 else "votes" for place, run in enumerate(voters)}
     _print_table(
         ("run", "seed", "loss", "clusters", "iterations", "ended", "seconds", ""),
         [
@@ -246,28 +324,15 @@ def _print_summary(model: DDC, truth: NDArray | None) -> None:
                 record["run"] + 1,
                 record["seed"],
                 "-" if record["loss"] is None else f"{record['loss']:.4f}",
-                record["clusters_used"],
+                record["clusters_used"] or "-",
                 record["n_iter"],
                 record["outcome"],
                 f"{record['seconds']:.1f}",
-                "kept" if i == model.best_run_ else "",
+                kept.get(record["run"], ""),
             )
-            for i, record in enumerate(model.runs_)
+            for record in records
         ],
     )
-    confidence = model.probabilities_.max(axis=1)
-    sizes = np.bincount(model.labels_, minlength=model.n_clusters)
-    click.echo()
-    _print_table(
-        ("cluster", "items", "mean confidence"),
-        [
-            (i, f"{size:,}", f"{confidence[model.labels_ == i].mean():.3f}" if size else "-")
-            for i, size in enumerate(sizes)
-        ],
-    )
-    if truth is not None:
-        accuracy, information = _scores(truth, model.labels_)
-        click.echo(f"\nAgainst the known classes (never used in training): ACC {accuracy}, NMI {information}")
 
 
 def _print_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> None:

@@ -1,4 +1,4 @@
-"""The unsupervised loss of Deep Divergence-Based Clustering, Eq. (5) of the paper, as pure functions.
+"""The unsupervised loss of Deep Divergence-Based Clustering, Eq. (4) of the paper, as pure functions.
 
 Kampffmeyer et al., "Deep Divergence-Based Approach to Clustering", Neural Networks 113, 2019.
 Letters are the paper's: ``A`` soft assignments (n, k), ``H`` hidden representation (n, d), ``K`` its
@@ -119,7 +119,7 @@ def ddc_loss(
     terms: tuple[str, ...] = TERMS,
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> LossTerms:
-    """The three terms of the DDC loss for one batch, Eq. (5); differentiable.
+    """The three terms of the DDC loss for one batch, Eq. (4); differentiable.
 
     Parameters
     ----------
@@ -150,6 +150,7 @@ def ddc_loss(
     >>> [round(term.item(), 3) for term in ddc_loss(H, A)]
     [0.031, 0.333, 0.295]
     """
+    _check_choices(bandwidth, bandwidth_rule, reduction, terms, weights)
     K = gaussian_kernel(hidden, bandwidth=bandwidth, bandwidth_rule=bandwidth_rule)
     compute = {
         "divergence": lambda: cauchy_schwarz_similarity(assignments, K, reduction=reduction),
@@ -163,6 +164,26 @@ def ddc_loss(
             for term, weight in zip(TERMS, weights, strict=True)
         )
     )
+
+
+def _check_choices(
+    bandwidth: float,
+    bandwidth_rule: str,
+    reduction: str,
+    terms: tuple[str, ...],
+    weights: tuple[float, ...],
+) -> None:
+    """Refuse what no formula is meant by."""
+    if not 0 < bandwidth < float("inf"):
+        raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}.")
+    if bandwidth_rule not in BANDWIDTH_RULES:
+        raise ValueError(f"bandwidth_rule must be one of {BANDWIDTH_RULES}, got {bandwidth_rule!r}.")
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction must be one of {REDUCTIONS}, got {reduction!r}.")
+    if not terms or not set(terms) <= set(TERMS):
+        raise ValueError(f"terms must be some of {TERMS}, got {terms!r}.")
+    if len(weights) != len(TERMS) or not all(0 <= weight < float("inf") for weight in weights):
+        raise ValueError(f"weights must be three non-negative numbers, got {weights!r}.")
 
 
 @dataclass(frozen=True)
@@ -188,16 +209,8 @@ class DDCLoss:
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
-        if not 0 < self.bandwidth < float("inf"):
-            raise ValueError(f"bandwidth must be a positive number, got {self.bandwidth!r}.")
-        if self.bandwidth_rule not in BANDWIDTH_RULES:
-            raise ValueError(f"bandwidth_rule must be one of {BANDWIDTH_RULES}, got {self.bandwidth_rule!r}.")
-        if self.reduction not in REDUCTIONS:
-            raise ValueError(f"reduction must be one of {REDUCTIONS}, got {self.reduction!r}.")
-        if not self.terms or not set(self.terms) <= set(TERMS):
-            raise ValueError(f"terms must be some of {TERMS}, got {self.terms!r}.")
-        if len(self.weights) != 3 or not all(0 <= w < float("inf") for w in self.weights):
-            raise ValueError(f"weights must be three non-negative numbers, got {self.weights!r}.")
+        object.__setattr__(self, "bandwidth", float(self.bandwidth))
+        _check_choices(self.bandwidth, self.bandwidth_rule, self.reduction, self.terms, self.weights)
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(

@@ -22,7 +22,7 @@ def _checked_pair(first: ArrayLike, second: ArrayLike) -> tuple[NDArray, NDArray
 
 
 def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of items that agree under the best one-to-one mapping of clusters to classes, Eq. (7).
+    """Share of items that agree under the best one-to-one mapping of clusters to classes, Eq. (6).
 
     Numbers of clusters and classes may differ; items of an unmapped cluster count as wrong.
 
@@ -46,7 +46,7 @@ def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Normalised mutual information, I(l, c) / ((H(l) + H(c)) / 2), Eq. (6).
+    """Normalised mutual information, I(l, c) / ((H(l) + H(c)) / 2), Eq. (5).
 
     Parameters
     ----------

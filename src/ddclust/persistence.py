@@ -28,24 +28,36 @@ class ModelFormatError(ValueError):
 
 @contextmanager
 def new_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write into, which appears under ``path`` only when the block ends without an error."""
+    """A folder to write into, which appears under ``path`` only when the block ends without an error.
+
+    With ``overwrite`` it takes the place of a saved model, but of nothing else.
+    """
     target = Path(path)
-    if target.exists() and not overwrite:
-        raise FileExistsError(f"{str(target)!r} exists already; choose another name or overwrite it.")
+    replaced = target.is_dir() and ((target / DESCRIPTION_FILE).is_file() or not any(target.iterdir()))
+    if target.exists() and not (overwrite and replaced):
+        remedy = (
+            "it holds no model, so it is not overwritten"
+            if overwrite
+            else "choose another name or overwrite it"
+        )
+        raise FileExistsError(f"{str(target)!r} exists already; {remedy}.")
     target.parent.mkdir(parents=True, exist_ok=True)
     staging = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     staging.mkdir()
+    old = staging.with_suffix(".old")
     try:
         yield staging
         if target.exists():
-            old = staging.with_suffix(".old")
             target.rename(old)
+        try:
             staging.rename(target)
-            shutil.rmtree(old)
-        else:
-            staging.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -75,7 +87,7 @@ def save_model(
 ) -> None:
     """Write a model folder; it appears complete or not at all."""
     with new_folder(path, overwrite=overwrite) as folder:
-        tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        tensors = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
         write_file(folder / TENSORS_FILE, save(tensors))
         header = {"format": FORMAT, "format_version": FORMAT_VERSION}
         write_json(folder / DESCRIPTION_FILE, {**header, **description})
@@ -92,12 +104,12 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     file = folder / DESCRIPTION_FILE
     try:
         description = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"{str(file)!r} is not readable JSON; it may be truncated.") from error
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise ModelFormatError(f"{str(file)!r} does not describe a ddclust model.")
     version = description.get("format_version")
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:
         raise ModelFormatError(f"{str(file)!r} has no valid format version.")
     if version > FORMAT_VERSION:
         raise ModelFormatError(
@@ -115,18 +127,22 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 
 
 def check_tensors(
-    folder: str | os.PathLike[str], found: dict[str, Tensor], expected: dict[str, torch.Size]
+    folder: str | os.PathLike[str],
+    found: dict[str, Tensor],
+    expected: dict[str, tuple[torch.Size, torch.dtype]],
 ) -> None:
-    """Compare names and shapes of tensors before any of them is used."""
+    """Compare names, shapes and types of tensors, and that they are finite, before any of them is used."""
     for name in sorted(expected.keys() | found.keys()):
+        where = f"the tensor {name!r} of the model in {str(folder)!r}"
         if name not in found:
             raise ModelFormatError(f"The model in {str(folder)!r} lacks the tensor {name!r}.")
         if name not in expected:
+            raise ModelFormatError(f"T{where[1:]} does not belong there.")
+        shape, dtype = expected[name]
+        if found[name].shape != shape or found[name].dtype != dtype:
             raise ModelFormatError(
-                f"The model in {str(folder)!r} has a tensor {name!r} that does not belong."
+                f"T{where[1:]} has shape {tuple(found[name].shape)} and type {found[name].dtype}, expected"
+                f" {tuple(shape)} and {dtype}."
             )
-        if found[name].shape != expected[name]:
-            raise ModelFormatError(
-                f"The tensor {name!r} of the model in {str(folder)!r} has shape {tuple(found[name].shape)},"
-                f" expected {tuple(expected[name])}."
-            )
+        if not torch.isfinite(found[name]).all():
+            raise ModelFormatError(f"T{where[1:]} holds values that are not finite.")

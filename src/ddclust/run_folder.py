@@ -1,20 +1,30 @@
-"""What a run of the command line leaves behind: labels.csv, model/, history.json and run.json."""
+"""What a run of the command line leaves behind: labels.csv, model/, history.json and run.json.
+
+While it works, and after it was stopped, there are checkpoints, and run.json says so.
+"""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
+import json
 import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Bunch
 
+from ddclust._checkpoints import RunStore
+from ddclust._runs import AllRunsFailedError
+from ddclust.consensus import Vote
 from ddclust.persistence import write_file, write_json
-from ddclust.sources import blocks
+from ddclust.sources import fingerprint
 
 if TYPE_CHECKING:
     from ddclust._ddc import DDC
@@ -23,33 +33,98 @@ LABELS_FILE = "labels.csv"
 MODEL_FOLDER = "model"
 HISTORY_FILE = "history.json"
 RUN_FILE = "run.json"
+CHECKPOINTS_FOLDER = "checkpoints"
 
 
-def write_run(folder: Path, model: DDC, items: list[str], run: dict[str, Any]) -> None:
-    """Fill a run folder from a fitted model."""
-    write_file(folder / LABELS_FILE, labels_table(items, model.labels_, model.probabilities_).encode())
-    model.save(folder / MODEL_FOLDER)
+class RunFolderError(ValueError):
+    """A folder that holds no run."""
+
+
+def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What run.json says of a fit before it begins."""
+    return {
+        "status": "running",
+        "command": ["ddclust", *sys.argv[1:]],
+        "options": options,
+        "data": {
+            "argument": argument,
+            "name": bunch.name,
+            "shape": list(bunch.data.shape),
+            "dtype": str(bunch.data.dtype),
+            "sha256": fingerprint(bunch.data),
+        },
+        "versions": versions(),
+    }
+
+
+@contextmanager
+def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
+    """A run folder for the time of a fit. If the fit fails with nothing to go on from, the folder goes again."""
+    is_new = not folder.exists()
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / RUN_FILE, run)
+    try:
+        yield
+    except BaseException as error:
+        hopeless = isinstance(error, AllRunsFailedError) or not any(
+            (folder / CHECKPOINTS_FOLDER).glob("run-*")
+        )
+        if is_new and hopeless:
+            shutil.rmtree(made[-1])
+        raise
+
+
+def write_results(folder: Path, model: DDC, item_names: list[str], run: dict[str, Any]) -> bool:
+    """Fill a run folder from a fitted model; returns whether the fit is complete."""
+    complete = not any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_)
+    table = labels_table(item_names, Vote(model.labels_, model.agreement_), model.probabilities_)
+    write_file(folder / LABELS_FILE, table.encode())
+    model.save(folder / MODEL_FOLDER, overwrite=True)
     write_json(folder / HISTORY_FILE, model.history_)
-    runs = [{key: value for key, value in record.items() if key != "history"} for record in model.runs_]
-    write_json(folder / RUN_FILE, {**run, "versions": versions(), "best_run": model.best_run_, "runs": runs})
+    records = [{key: value for key, value in record.items() if key != "history"} for record in model.runs_]
+    status = {"status": "complete" if complete else "interrupted"}
+    write_json(folder / RUN_FILE, {**run, **status, "voters": model.voters_, "runs": records})
+    if complete:
+        shutil.rmtree(folder / CHECKPOINTS_FOLDER)
+    return complete
 
 
-def labels_table(items: list[str], labels: NDArray, probabilities: NDArray) -> str:
-    """CSV text of item, cluster and confidence (the largest soft assignment)."""
+def read_run(folder: Path) -> dict[str, Any]:
+    """The content of run.json."""
+    try:
+        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunFolderError(
+            f"{str(folder)!r} is not a folder of 'ddclust fit': it has no {RUN_FILE}."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RunFolderError(f"{str(folder / RUN_FILE)!r} is not readable JSON.") from error
+    if not isinstance(run, dict) or not {"status", "options", "data"} <= run.keys():
+        raise RunFolderError(f"{str(folder / RUN_FILE)!r} does not describe a fit.")
+    return run
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether the folder holds a fit that was stopped or killed, or is under way."""
+    return (folder / RUN_FILE).exists() and read_run(folder)["status"] != "complete"
+
+
+def read_records(folder: Path) -> list[dict[str, Any]]:
+    """The record of each restart, from the checkpoints as long as there are any."""
+    checkpoints = folder / CHECKPOINTS_FOLDER
+    return RunStore(checkpoints).records() if checkpoints.exists() else read_run(folder).get("runs", [])
+
+
+def labels_table(item_names: list[str], vote: Vote, probabilities: NDArray) -> str:
+    """CSV text of item, cluster, confidence (the largest soft assignment) and agreement of the vote."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["item", "cluster", "confidence"])
-    shares = (f"{share:.4f}" for share in probabilities.max(axis=1).tolist())
-    table.writerows(zip(items, labels.tolist(), shares, strict=True))
+    table.writerow(["item", "cluster", "confidence", "agreement"])
+    confidence = (f"{share:.4f}" for share in probabilities.max(axis=1).tolist())
+    agreement = (f"{share:.4f}" for share in vote.agreement.tolist())
+    table.writerows(zip(item_names, vote.labels.tolist(), confidence, agreement, strict=True))
     return text.getvalue()
-
-
-def fingerprint(X: NDArray) -> str:
-    """SHA-256 of the array's shape, type and values."""
-    digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
-    for block in blocks(X):
-        digest.update(np.ascontiguousarray(block).data)
-    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:

@@ -5,6 +5,7 @@ The array is never copied as a whole: a batch is gathered, scaled and converted 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +59,21 @@ class Scaling:
     item_shape: tuple[int, ...]
     shift: NDArray[np.float64]
     scale: NDArray[np.float64]
+
+    @property
+    def is_of_bytes(self) -> bool:
+        """Whether it takes values from 0 to 255, of images."""
+        return len(self.item_shape) > 1 and self.scale.shape == ()
+
+    @staticmethod
+    def shape(item_shape: tuple[int, ...], of_bytes: bool) -> tuple[int, ...]:
+        """The shape of ``shift`` and ``scale``."""
+        axis = channel_axis(item_shape)
+        if of_bytes:
+            return ()
+        if len(item_shape) == 1:
+            return item_shape
+        return tuple(side if i == axis else 1 for i, side in enumerate(item_shape))
 
     @classmethod
     def of(cls, X: NDArray) -> Scaling:
@@ -115,6 +131,14 @@ def blocks(X: NDArray) -> Any:
 def all_items_equal(X: NDArray) -> bool:
     """Whether every item of the array is the same."""
     return all((block == X[0]).all() for block in blocks(X))
+
+
+def fingerprint(X: NDArray) -> str:
+    """SHA-256 of the array's shape, type and values."""
+    digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
+    for block in blocks(X):
+        digest.update(np.ascontiguousarray(block).data)
+    return digest.hexdigest()
 
 
 def _standardisation(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

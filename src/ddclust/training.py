@@ -114,7 +114,7 @@ class Trainer:
         *,
         tol: float = 0.0,
         patience: int | None = None,
-        on_step: Callable[[Trainer, float], None] | None = None,
+        on_step: Callable[[Trainer, float], bool | None] | None = None,
         callbacks: tuple[Callable[[Trainer], bool | None], ...] = (),
     ) -> str:
         """Train up to iteration ``until``, or until the loss has stopped falling.
@@ -127,7 +127,7 @@ class Trainer:
         patience : int or None, default=None
             Records without such an improvement after which the run has converged; None: never.
         on_step : callable (trainer, loss), optional
-            Called after every iteration.
+            Called after every iteration; if it returns True, the training stops there.
         callbacks : tuple of callables (trainer) -> bool or None
             Called after every record; one that returns True ends the training.
 
@@ -141,8 +141,7 @@ class Trainer:
         for indices in self._batches(until):
             x = self.source.batch(indices).to(device)
             loss = self._step(x, indices)
-            if on_step is not None:
-                on_step(self, loss)
+            stop = on_step is not None and on_step(self, loss)
             at_epoch_end = self.iteration % self.batches_per_epoch == 0
             if at_epoch_end and self._open["steps"] >= MIN_RECORD_ITERATIONS:
                 self.close_record()
@@ -150,6 +149,8 @@ class Trainer:
                     return "stopped"
                 if has_converged([record["loss"] for record in self.history], tol, patience):
                     return "converged"
+            if stop:
+                return "stopped"
         return "budget"
 
     def close_record(self) -> None:
@@ -184,6 +185,11 @@ class Trainer:
                 i, _, moment = rest.partition(".")
                 moments.setdefault(int(i), {})[moment] = value
         self.module.load_state_dict(weights)
+        # The fused optimiser walks through memory: its moments must lie there as the weights do.
+        for number, parameter in enumerate(self.module.parameters()):
+            for moment, value in moments.get(number, {}).items():
+                if value.shape == parameter.shape:
+                    moments[number][moment] = torch.empty_like(parameter).copy_(value)
         self.optimizer.load_state_dict({**own, "state": moments})
         torch.set_rng_state(tensors["rng"])
         self.iteration = plain["iteration"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import os
+import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,11 +43,7 @@ def read_labels(path: str | os.PathLike[str]) -> NDArray:
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     if suffix == ".csv":
-        rows = _csv_rows(path)
-        column = rows[0].index(CLUSTER_COLUMN) if CLUSTER_COLUMN in rows[0] else -1
-        has_header = CLUSTER_COLUMN in rows[0] or not _is_number(rows[0][column])
-        cells = [row[column] for row in rows[1 if has_header else 0 :]]
-        labels = np.array(cells)
+        labels = _label_column(path)
     elif suffix == ".npy":
         labels = _read_npy(path)[0]
     elif suffix == ".npz":
@@ -65,11 +63,31 @@ def read_labels(path: str | os.PathLike[str]) -> NDArray:
     return labels
 
 
+def _label_column(path: Path) -> NDArray:
+    """The column "cluster" of a table, else the last one."""
+    rows = _csv_rows(path)
+    column = rows[0].index(CLUSTER_COLUMN) if CLUSTER_COLUMN in rows[0] else len(rows[0]) - 1
+    for number, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise DataError(
+                f"{str(path)!r}: row {number} has {len(row)} columns, the first one has {len(rows[0])}."
+            )
+    cells = [row[column] for row in rows]
+    # A first cell that is no number above numbers is a name, and so is one above words that never occurs again.
+    rest = cells[1:]
+    is_name = not _is_number(cells[0]) and (all(map(_is_number, rest)) or cells[0] not in rest)
+    return np.array(rest if is_name and rest else cells)
+
+
 def _read_npy(path: Path) -> tuple[NDArray, None]:
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False), None
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise DataError(f"{str(path)!r} cannot be read as a .npy file of numbers: {error}") from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise DataError(f"{str(path)!r} cannot be read as a .npy file: it is an .npz archive; rename it.")
+    return array, None
 
 
 def _read_npz(path: Path) -> tuple[NDArray, NDArray | None]:
@@ -94,9 +112,16 @@ def _read_npz(path: Path) -> tuple[NDArray, NDArray | None]:
 
 def _open_npz(path: Path) -> dict[str, NDArray]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise DataError(
+                f"{str(path)!r} cannot be read as an .npz file: it is a single .npy array; rename it."
+            )
+        with archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+    except DataError:
+        raise
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{str(path)!r} cannot be read as an .npz file of numbers: {error}") from error
 
 
@@ -106,11 +131,16 @@ def _one_of(arrays: dict[str, NDArray], keys: tuple[str, ...]) -> str | None:
 
 def _read_csv(path: Path) -> tuple[NDArray, None]:
     first = _csv_rows(path, most=1)[0]
-    has_header = not all(_is_number(cell) for cell in first)
+    counted = [str(i) for i in range(len(first))]  # the names that pandas gives to nameless columns
+    has_header = not all(map(_is_number, first)) or (first == counted and len(first) > 1)
     try:
-        data = np.loadtxt(
-            path, delimiter=",", skiprows=int(has_header), ndmin=2, encoding="utf-8-sig", quotechar='"'
-        )
+        with path.open(encoding="utf-8-sig") as file:
+            lines = (line for line in file if line.strip())
+            if has_header:
+                next(lines)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "no data" is an error below
+                data = np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', comments=None)
     except (ValueError, UnicodeDecodeError) as error:
         raise DataError(f"{str(path)!r} is not a table of numbers: {error}") from error
     return data, None
