@@ -194,8 +194,8 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     ) -> Self:
         """The paper's protocol: 20 restarts of 70,000 iterations each, He initialisation throughout.
 
-        With ``n_vote=3`` it is DDC-VOTE. The loss is ``DDCLoss()``, the reading that comes close to the paper's results, not the text's
-        letter. Change anything else by ``set_params``.
+        With ``n_vote=3`` it is DDC-VOTE. The loss is ``DDCLoss()``, the reading that comes close to the
+        paper's results, not the text's letter. Change anything else by ``set_params``.
 
         Examples
         --------

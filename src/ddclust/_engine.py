@@ -91,7 +91,7 @@ def run_all(
     Ctrl-C makes the runs stop at their next step; the states so far are returned.
     """
     states: dict[int, RunState] = {}
-    remaining = list(range(len(seeds)))
+    remaining, reached = list(range(len(seeds))), 0
     with (
         _board(len(seeds)) as board,
         _stop_on_interrupt(board),
@@ -99,7 +99,7 @@ def run_all(
     ):
         for until, n_survivors in _runs.stages(len(seeds), n_keep, plan.max_iter, eliminate):
             if len(remaining) > n_survivors:
-                remaining, dropped = _best_first(states, remaining, n_survivors)
+                remaining, dropped = _best_first(states, remaining, n_survivors, reached)
                 for run in dropped:
                     states[run] = _eliminated(states[run])
                     display(run, states[run])
@@ -114,15 +114,26 @@ def run_all(
                 display(run, state)
             if board.should_stop():
                 break
+            reached = until
     return [
         states.get(run) or RunState({}, {}, _runs.new_record(run, seed)) for run, seed in enumerate(seeds)
     ]
 
 
-def _best_first(states: dict[int, RunState], runs: list[int], keep: int) -> tuple[list[int], list[int]]:
-    """The runs to keep and to drop, by their loss; failed ones are out of the count."""
-    alive = [run for run in runs if states[run].record["loss"] is not None]
-    ranked = sorted(alive, key=lambda run: states[run].record["loss"])
+def _best_first(
+    states: dict[int, RunState], runs: list[int], keep: int, reached: int
+) -> tuple[list[int], list[int]]:
+    """The runs to keep and to drop, by their loss at the iteration reached; failed ones are out of the count.
+
+    A state from a checkpoint may be further on (and fail only there); one that has converged was judged before.
+    """
+
+    def loss(run: int) -> float:
+        record = states[run].record
+        return record["rungs"].get(str(reached), record["loss"])
+
+    alive = [r for r in runs if states[r].record["error"] is None or str(reached) in states[r].record["rungs"]]
+    ranked = sorted(alive, key=loss)
     return sorted(ranked[:keep]), ranked[keep:]
 
 

@@ -31,8 +31,7 @@ Record = dict[str, Any]
 CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_SHARE = 0.02
 # How a run can end; one that is under way has none of these outcomes.
-FINISHED = ("converged", "budget")
-ENDED = (*FINISHED, "failed", "eliminated")
+ENDED = ("converged", "budget", "failed", "eliminated")
 # Torch has one random state for a process; runs in threads of one process wait for each other.
 _ONE_RUN_AT_A_TIME = threading.RLock()
 
@@ -128,6 +127,8 @@ def advance_run(
     record = dict(state.record) if state is not None else new_record(index, seed)
     if state is not None and (record["outcome"] in ENDED or str(until) in record["rungs"]):
         return state
+    if state is None and monitor is not None and monitor.should_stop():
+        return RunState({}, {}, record)  # it need not begin
 
     start, source = time.perf_counter(), ArraySource(X, plan.scaling)
     with _own_threads_and_randomness(plan, seed):
@@ -155,7 +156,7 @@ def advance_run(
         except NonFiniteLossError as error:
             ending = "failed"
             record["error"] = str(error)
-        if ending == "stopped" and store is not None:
+        if ending == "stopped":
             on_step.save()  # what comes below is for the caller; the run goes on from here
         if ending == "budget" and until < plan.max_iter:
             ending = "running"
@@ -175,7 +176,7 @@ def advance_run(
             record |= {"terms": terms, "loss": sum(terms.values())}
             if ending != "stopped":
                 record["rungs"] = record["rungs"] | {str(until): record["loss"]}
-        if store is not None and ending != "stopped":
+        if ending != "stopped":
             on_step.save()
         return current()
 
@@ -201,11 +202,12 @@ class _Watch:
             self.monitor.report(self.record["run"], trainer.iteration, loss)
             if self.monitor.should_stop():
                 return True
-        if self.store is not None and time.perf_counter() >= self.due:
+        if time.perf_counter() >= self.due:
             self.save()
         return False
 
     def save(self) -> None:
+        """Write a checkpoint, if there is a place for it, and see how long that takes."""
         if self.store is not None:
             start = time.perf_counter()
             self.record["saves"] += 1
