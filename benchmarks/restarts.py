@@ -20,7 +20,7 @@ from ddclust._engine import run_all
 
 TORTURE = Path(__file__).parents[1] / "tests" / "torture.py"
 X = np.random.default_rng(0).integers(0, 255, size=(1000, 28, 28), dtype=np.uint8)
-STEPS = 150
+STEPS = 100
 
 
 def plan(threads: int):
@@ -29,7 +29,7 @@ def plan(threads: int):
     return replace(model._plan(X), threads=threads)
 
 
-def side_by_side(repeats=7) -> list[dict]:
+def side_by_side(repeats=6) -> list[dict]:
     """Two runs of the MNIST-shaped network in turns: one after the other, in two processes, on two threads."""
     ways = {
         "one single-thread worker": partial(run_all, X, plan(1), [1, 2], n_jobs=1),
@@ -57,7 +57,7 @@ def side_by_side(repeats=7) -> list[dict]:
     ]
 
 
-def checkpoint_overhead(repeats=7) -> dict:
+def checkpoint_overhead(repeats=6) -> dict:
     """A run of 300 steps with checkpoints over the same without."""
     steps = replace(plan(torch.get_num_threads()), max_iter=300)
     values = []

@@ -5,13 +5,15 @@
 All runs train to the end, and their unsupervised loss is recorded at the points where successive halving would judge
 them. Any group of them can then be replayed: what the full protocol chooses, what elimination would have chosen and
 saved, and what the vote of the best three gives. Labels serve only to score the choices. The fit is resumable: run the
-command again after an interruption. Results go to experiments/results/restarts-NAME.json.
+command again after an interruption. Results go to experiments/results/restarts-NAME.json, and docs/restarts.md is
+written from all of them (`python experiments/restarts.py report` does that alone).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,9 +77,8 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / f"restarts-{bunch.name}.json"
     file.write_text(json.dumps(result, indent=1) + "\n")
-    for kind in ("disjoint groups", "200 drawn groups"):
-        print(kind, json.dumps(result[kind], indent=1))
     print(file)
+    write_report()
 
 
 def scores(truth, labels) -> dict:
@@ -148,5 +149,45 @@ def spread(values) -> dict:
     return {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4)}
 
 
+INTRODUCTION = """# What restarts, elimination and the vote are worth
+
+Written by `experiments/restarts.py` from its results (`experiments/results/restarts-*.json`, with every run's losses,
+seeds and versions). All runs of a data set train to the end, and their unsupervised loss is recorded where successive
+halving would judge them. Groups of runs are then replayed: what the full protocol chooses (lowest loss), what
+`early_elimination` would have chosen, and the vote of the best three (`n_vote=3`). *Disjoint* groups are independent
+repetitions; *drawn* ones are 200 random groups from the same runs, so they are not, but show the frequencies better.
+Labels serve only to score. Values are mean ± standard deviation over groups.
+"""
+
+
+def write_report() -> None:
+    """docs/restarts.md, from all results."""
+    text = INTRODUCTION
+    for file in sorted(RESULTS.glob("restarts-*.json")):
+        result = json.loads(file.read_text())
+        protocol = result["protocol"]
+        text += (
+            f"\n## {result['data']['name']}, {result['data']['shape'][0]:,} items, k = {protocol['k']}\n\n"
+        )
+        text += (
+            f"{protocol['runs']} runs of {protocol['max_iter']:,} iterations each; `{protocol['loss']}`.\n\n"
+        )
+        kinds = ("disjoint groups", "200 drawn groups")
+        names = [f"{result[kind]['groups']} groups of {result[kind]['runs in a group']}" for kind in kinds]
+        text += f"| | {names[0]}, disjoint | {names[1]}, drawn |\n| --- | --- | --- |\n"
+        for row in result[kinds[0]]:
+            if row not in ("groups", "runs in a group"):
+                text += f"| {row} | {cell(result[kinds[0]][row])} | {cell(result[kinds[1]][row])} |\n"
+    (Path(__file__).parents[1] / "docs" / "restarts.md").write_text(text)
+
+
+def cell(value) -> str:
+    if not isinstance(value, dict):
+        return f"{value:.0%}"
+    if "mean" in value:
+        return f"{value['mean']:.1%} ± {value['sd']:.1%}"
+    return ", ".join(f"{name} {v['mean']:.3f} ± {v['sd']:.3f}" for name, v in value.items())
+
+
 if __name__ == "__main__":
-    main()
+    write_report() if sys.argv[1:] == ["report"] else main()

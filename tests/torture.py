@@ -22,8 +22,6 @@ from sklearn.datasets import make_blobs
 
 from ddclust import DDC, _runs
 
-torch.set_num_threads(1)
-warnings.simplefilter("ignore")
 X, _ = make_blobs(400, centers=3, random_state=0)
 
 
@@ -91,6 +89,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--eliminate", action="store_true")
     options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
     undisturbed = start(
         options.folder / "other-checkpoints", options.folder / "undisturbed", 1, options.eliminate
     )

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
+from tqdm import tqdm
 
 from ddclust import __version__, _engine, _runs
 from ddclust._checkpoints import RunState, RunStore
@@ -91,7 +92,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     random_state : int, RandomState instance or None, default=None
         Determines the restarts' seeds. The same seed gives the same labels.
     verbose : bool or int, default=False
-        Show a progress bar.
+        Show a progress bar, also for predictions that take more than two seconds.
 
     Attributes
     ----------
@@ -503,11 +504,14 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def _member_probabilities(self, source: ArraySource) -> list[NDArray[np.float32]]:
         """The soft assignments of each voting network, aligned."""
         members = []
-        for module, order in zip(self.modules_, self.cluster_orders_, strict=True):
-            probabilities = np.empty((len(source), len(order)), dtype=np.float32)
-            for rows, _, logits in outputs(module, source):
-                probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
-            members.append(probabilities)
+        total = len(source) * len(self.modules_)
+        with tqdm(total=total, unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
+            for module, order in zip(self.modules_, self.cluster_orders_, strict=True):
+                probabilities = np.empty((len(source), len(order)), dtype=np.float32)
+                for rows, _, logits in outputs(module, source):
+                    probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
+                    bar.update(len(logits))
+                members.append(probabilities)
         return members
 
     def _restore(

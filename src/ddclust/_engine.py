@@ -132,7 +132,9 @@ def _best_first(
         record = states[run].record
         return record["rungs"].get(str(reached), record["loss"])
 
-    alive = [r for r in runs if states[r].record["error"] is None or str(reached) in states[r].record["rungs"]]
+    alive = [
+        r for r in runs if states[r].record["error"] is None or str(reached) in states[r].record["rungs"]
+    ]
     ranked = sorted(alive, key=loss)
     return sorted(ranked[:keep]), ranked[keep:]
 
