@@ -14,7 +14,7 @@ LAYERS = [
     {"training", "consensus", "_checkpoints"},
     {"inference"},
     {"_runs", "_validation"},
-    {"_engine"},
+    {"_engine", "_model_format"},
     {"_ddc"},
     {"run_folder"},
     {"cli"},

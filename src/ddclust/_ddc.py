@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -23,6 +22,7 @@ from tqdm import tqdm
 
 from ddclust import __version__, _engine, _runs
 from ddclust._checkpoints import RunState, RunStore
+from ddclust._model_format import describe, params_from_json, params_to_json, restore
 from ddclust._validation import (
     Interval,
     StrOptions,
@@ -32,10 +32,10 @@ from ddclust._validation import (
     resolve_device,
 )
 from ddclust.consensus import Vote, aligning_order, combine
-from ddclust.inference import evaluation_mode, outputs
+from ddclust.inference import outputs
 from ddclust.losses import DDCLoss
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
-from ddclust.persistence import ModelFormatError, check_tensors, load_model, save_model
+from ddclust.persistence import ModelFormatError, load_model, save_model
 from ddclust.sources import ArraySource, Scaling, fingerprint, input_shape
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
@@ -260,7 +260,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.voters_ = voters
         self.history_ = records[voters[0]]["history"]
         self.n_iter_ = records[voters[0]]["n_iter"]
-        self._fitted_params = _params_to_json(self.get_params(deep=False))
+        self._fitted_params = params_to_json(self.get_params(deep=False))
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """The cluster of each item: the largest output of the trained network, or the networks' vote."""
@@ -292,27 +292,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         A RandomState instance is saved as None.
         """
         check_is_fitted(self, "modules_")
-        description = {
-            "ddclust_version": __version__,
-            "estimator": type(self).__name__,
-            "params": self._fitted_params,
-            "item_shape": list(self.item_shape_),
-            "feature_names": self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None,
-            "cluster_orders": [order.tolist() for order in self.cluster_orders_],
-            "voters": self.voters_,
-            "n_samples": len(self.labels_),
-            "bytes": self.scaling_.is_of_bytes,
-            "runs": self.runs_,
-        }
-        tensors = {
-            f"network{i}.{name}": value
-            for i, module in enumerate(self.modules_)
-            for name, value in module.state_dict().items()
-        }
-        tensors["scaling.shift"] = torch.from_numpy(self.scaling_.shift)
-        tensors["scaling.scale"] = torch.from_numpy(self.scaling_.scale)
-        tensors["probabilities"] = torch.from_numpy(self.probabilities_)
-        tensors["agreement"] = torch.from_numpy(self.agreement_)
+        description, tensors = describe(self)
         save_model(path, description, tensors, overwrite=overwrite)
 
     @classmethod
@@ -343,11 +323,11 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         if device is not None:
             resolve_device(device)  # the caller's mistake, not the file's
         try:
-            model = cls(**_params_from_json(description["params"], network=network, loss=loss))
+            model = cls(**params_from_json(description["params"], network=network, loss=loss))
             if device is not None:
                 model.device = device
             model._validate_params()
-            model._restore(path, description, tensors)
+            restore(model, path, description, tensors)
         except ModelFormatError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
@@ -396,7 +376,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
 
     def _identity(self, X: NDArray, plan: _runs.Plan) -> dict[str, Any]:
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
-        params = _params_to_json(self.get_params(deep=False))
+        params = params_to_json(self.get_params(deep=False))
         indifferent = ["n_jobs", "device", "checkpoint_dir", "random_state", "verbose"]
         if not self.early_elimination:
             indifferent.append("n_vote")  # with elimination, so many survive
@@ -514,85 +494,6 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
                 members.append(probabilities)
         return members
 
-    def _restore(
-        self, path: str | os.PathLike[str], description: dict[str, Any], tensors: dict[str, torch.Tensor]
-    ) -> None:
-        """Set every fitted attribute from a description and tensors, checking them on the way."""
-        if description["estimator"] != type(self).__name__:
-            raise ModelFormatError(f"The model in {str(path)!r} is a {description['estimator']}, not a DDC.")
-        try:
-            resolve_device(self.device)
-        except ValueError:
-            warnings.warn(
-                f"The model's device {self.device!r} is not available here; 'auto' is taken.", stacklevel=3
-            )
-            self.device = "auto"
-        self._fitted_params = description["params"]
-        self.item_shape_ = tuple(int(side) for side in description["item_shape"])
-        self.n_features_in_ = int(np.prod(self.item_shape_))
-        names = description["feature_names"]
-        if names is not None:
-            if len(names) != self.n_features_in_ or not all(isinstance(name, str) for name in names):
-                raise ValueError("feature_names does not name every feature.")
-            self.feature_names_in_ = np.array(names, dtype=object)
-        self.runs_, self.voters_ = description["runs"], description["voters"]
-        if (
-            not self.voters_
-            or len(set(self.voters_)) != len(self.voters_)
-            or not set(self.voters_) <= set(range(len(self.runs_)))
-        ):
-            raise ValueError("voters does not name runs.")
-        self.history_ = [dict(record) for record in self.runs_[self.voters_[0]]["history"]]
-        self.n_iter_ = int(self.runs_[self.voters_[0]]["n_iter"])
-        self.cluster_orders_ = [np.array(order, dtype=np.int64) for order in description["cluster_orders"]]
-        if len(self.cluster_orders_) != len(self.voters_):
-            raise ValueError("cluster_orders and voters differ in number.")
-        for order in self.cluster_orders_:
-            if len(order) != self.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
-                raise ValueError("cluster_orders are not permutations of the clusters.")
-        self.modules_ = [self._load_network(path, tensors, f"network{i}.") for i in range(len(self.voters_))]
-
-        n, scaling_shape = (
-            int(description["n_samples"]),
-            Scaling.shape(self.item_shape_, description["bytes"]),
-        )
-        others = {name: t for name, t in tensors.items() if not name.startswith("network")}
-        expected = {
-            "scaling.shift": (torch.Size(scaling_shape), torch.float64),
-            "scaling.scale": (torch.Size(scaling_shape), torch.float64),
-            "probabilities": (torch.Size((n, self.n_clusters)), torch.float32),
-            "agreement": (torch.Size((n,)), torch.float64),
-        }
-        check_tensors(path, others, expected)
-        if not (others["scaling.scale"] > 0).all():
-            raise ValueError("scaling.scale must be positive.")
-        self.scaling_ = Scaling(
-            self.item_shape_, others["scaling.shift"].numpy(), others["scaling.scale"].numpy()
-        )
-        self.probabilities_ = others["probabilities"].numpy()
-        self.labels_ = self.probabilities_.argmax(axis=1)
-        self.agreement_ = others["agreement"].numpy()
-        x = torch.zeros(1, *input_shape(self.item_shape_))
-        with evaluation_mode(self.modules_[0]) as device:
-            self._n_features_out = self.modules_[0](x.to(device))[0].shape[1]
-
-    def _load_network(
-        self, path: str | os.PathLike[str], tensors: dict[str, torch.Tensor], prefix: str
-    ) -> nn.Module:
-        """The network whose tensors have the prefix, after a comparison of names and shapes."""
-        weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-        factory = self._network_factory(self._network_kind())
-        shape = input_shape(self.item_shape_)
-        if not callable(self.network):
-            with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
-                expected = factory(shape, self.n_clusters).state_dict()
-            check_tensors(path, weights, _shapes(expected))
-        with torch.random.fork_rng(devices=[]):
-            module = factory(shape, self.n_clusters)
-        check_tensors(path, weights, _shapes(module.state_dict()))
-        module.load_state_dict(weights)
-        return module.to(resolve_device(self.device)).eval()
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
@@ -613,10 +514,6 @@ def _all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
-    return {name: (value.shape, value.dtype) for name, value in tensors.items()}
-
-
 def _warn(message: str) -> None:
     warnings.warn(message, ConvergenceWarning, stacklevel=6)  # the caller of fit
 
@@ -629,37 +526,3 @@ def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
     vote, _ = combine([p[:, order] for p, order in zip(raw, orders, strict=True)])
     by_size = np.argsort(-np.bincount(vote.labels, minlength=n_clusters), kind="stable")
     return [order[by_size] for order in orders]
-
-
-def _params_to_json(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON; callables of the user's own by name only."""
-    plain = dict(params)
-    if callable(plain["network"]):
-        plain["network"] = {"custom": _name_of(plain["network"])}
-    loss = plain["loss"]
-    plain["loss"] = {"DDCLoss": asdict(loss)} if isinstance(loss, DDCLoss) else {"custom": _name_of(loss)}
-    plain["device"] = str(plain["device"])
-    plain["checkpoint_dir"] = None  # a place on the machine of the fit
-    if isinstance(plain["random_state"], np.random.RandomState):
-        plain["random_state"] = None
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in plain.items()}
-
-
-def _name_of(function: Any) -> str:
-    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-
-
-def _params_from_json(plain: dict[str, Any], *, network: Any, loss: Any) -> dict[str, Any]:
-    params = dict(plain)
-    given = {"network": network, "loss": loss}
-    for name, replacement in given.items():
-        if isinstance(params[name], dict) and "custom" in params[name] and replacement is None:
-            raise ModelFormatError(
-                f"The model was made with a {name} of the user's own, {params[name]['custom']!r}, which is"
-                f" not saved with it; pass it: DDC.load(..., {name}=...)."
-            )
-        if replacement is not None:
-            params[name] = replacement
-    if isinstance(params["loss"], dict):
-        params["loss"] = DDCLoss(**params["loss"]["DDCLoss"])
-    return params

@@ -1,0 +1,168 @@
+"""DDC to the content of a model folder and back; everything is checked on the way back."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ddclust import __version__
+from ddclust._validation import resolve_device
+from ddclust.inference import evaluation_mode
+from ddclust.losses import DDCLoss
+from ddclust.persistence import ModelFormatError, check_tensors
+from ddclust.sources import Scaling, input_shape
+
+if TYPE_CHECKING:
+    from ddclust._ddc import DDC
+
+
+def describe(model: DDC) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """What to save of a fitted model, as JSON and tensors."""
+    description = {
+        "ddclust_version": __version__,
+        "estimator": type(model).__name__,
+        "params": model._fitted_params,
+        "item_shape": list(model.item_shape_),
+        "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
+        "cluster_orders": [order.tolist() for order in model.cluster_orders_],
+        "voters": model.voters_,
+        "n_samples": len(model.labels_),
+        "bytes": model.scaling_.is_of_bytes,
+        "runs": model.runs_,
+    }
+    tensors = {
+        f"network{i}.{name}": value
+        for i, module in enumerate(model.modules_)
+        for name, value in module.state_dict().items()
+    }
+    tensors["scaling.shift"] = torch.from_numpy(model.scaling_.shift)
+    tensors["scaling.scale"] = torch.from_numpy(model.scaling_.scale)
+    tensors["probabilities"] = torch.from_numpy(model.probabilities_)
+    tensors["agreement"] = torch.from_numpy(model.agreement_)
+    return description, tensors
+
+
+def restore(
+    model: DDC, path: str | os.PathLike[str], description: dict[str, Any], tensors: dict[str, torch.Tensor]
+) -> None:
+    """Set every fitted attribute from a description and tensors, checking them on the way."""
+    if description["estimator"] != type(model).__name__:
+        raise ModelFormatError(f"The model in {str(path)!r} is a {description['estimator']}, not a DDC.")
+    try:
+        resolve_device(model.device)
+    except ValueError:
+        warnings.warn(
+            f"The model's device {model.device!r} is not available here; 'auto' is taken.", stacklevel=3
+        )
+        model.device = "auto"
+    model._fitted_params = description["params"]
+    model.item_shape_ = tuple(int(side) for side in description["item_shape"])
+    model.n_features_in_ = int(np.prod(model.item_shape_))
+    names = description["feature_names"]
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
+            raise ValueError("feature_names does not name every feature.")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    model.runs_, model.voters_ = description["runs"], description["voters"]
+    if (
+        not model.voters_
+        or len(set(model.voters_)) != len(model.voters_)
+        or not set(model.voters_) <= set(range(len(model.runs_)))
+    ):
+        raise ValueError("voters does not name runs.")
+    model.history_ = [dict(record) for record in model.runs_[model.voters_[0]]["history"]]
+    model.n_iter_ = int(model.runs_[model.voters_[0]]["n_iter"])
+    model.cluster_orders_ = [np.array(order, dtype=np.int64) for order in description["cluster_orders"]]
+    if len(model.cluster_orders_) != len(model.voters_):
+        raise ValueError("cluster_orders and voters differ in number.")
+    for order in model.cluster_orders_:
+        if len(order) != model.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
+            raise ValueError("cluster_orders are not permutations of the clusters.")
+    model.modules_ = [_load_network(model, path, tensors, f"network{i}.") for i in range(len(model.voters_))]
+
+    n, scaling_shape = (
+        int(description["n_samples"]),
+        Scaling.shape(model.item_shape_, description["bytes"]),
+    )
+    others = {name: t for name, t in tensors.items() if not name.startswith("network")}
+    expected = {
+        "scaling.shift": (torch.Size(scaling_shape), torch.float64),
+        "scaling.scale": (torch.Size(scaling_shape), torch.float64),
+        "probabilities": (torch.Size((n, model.n_clusters)), torch.float32),
+        "agreement": (torch.Size((n,)), torch.float64),
+    }
+    check_tensors(path, others, expected)
+    if not (others["scaling.scale"] > 0).all():
+        raise ValueError("scaling.scale must be positive.")
+    model.scaling_ = Scaling(
+        model.item_shape_, others["scaling.shift"].numpy(), others["scaling.scale"].numpy()
+    )
+    model.probabilities_ = others["probabilities"].numpy()
+    model.labels_ = model.probabilities_.argmax(axis=1)
+    model.agreement_ = others["agreement"].numpy()
+    x = torch.zeros(1, *input_shape(model.item_shape_))
+    with evaluation_mode(model.modules_[0]) as device:
+        model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
+
+
+def _load_network(
+    model: DDC, path: str | os.PathLike[str], tensors: dict[str, torch.Tensor], prefix: str
+) -> nn.Module:
+    """The network whose tensors have the prefix, after a comparison of names and shapes."""
+    weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    factory = model._network_factory(model._network_kind())
+    shape = input_shape(model.item_shape_)
+    if not callable(model.network):
+        with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
+            expected = factory(shape, model.n_clusters).state_dict()
+        check_tensors(path, weights, _shapes(expected))
+    with torch.random.fork_rng(devices=[]):
+        module = factory(shape, model.n_clusters)
+    check_tensors(path, weights, _shapes(module.state_dict()))
+    module.load_state_dict(weights)
+    return module.to(resolve_device(model.device)).eval()
+
+
+def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (value.shape, value.dtype) for name, value in tensors.items()}
+
+
+def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON; callables of the user's own by name only."""
+    plain = dict(params)
+    if callable(plain["network"]):
+        plain["network"] = {"custom": _name_of(plain["network"])}
+    loss = plain["loss"]
+    plain["loss"] = {"DDCLoss": asdict(loss)} if isinstance(loss, DDCLoss) else {"custom": _name_of(loss)}
+    plain["device"] = str(plain["device"])
+    plain["checkpoint_dir"] = None  # a place on the machine of the fit
+    if isinstance(plain["random_state"], np.random.RandomState):
+        plain["random_state"] = None
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in plain.items()}
+
+
+def _name_of(function: Any) -> str:
+    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+def params_from_json(plain: dict[str, Any], *, network: Any, loss: Any) -> dict[str, Any]:
+    """Parameters from JSON, with the callables that are given in place of the user's own."""
+    params = dict(plain)
+    given = {"network": network, "loss": loss}
+    for name, replacement in given.items():
+        if isinstance(params[name], dict) and "custom" in params[name] and replacement is None:
+            raise ModelFormatError(
+                f"The model was made with a {name} of the user's own, {params[name]['custom']!r}, which is"
+                f" not saved with it; pass it: DDC.load(..., {name}=...)."
+            )
+        if replacement is not None:
+            params[name] = replacement
+    if isinstance(params["loss"], dict):
+        params["loss"] = DDCLoss(**params["loss"]["DDCLoss"])
+    return params
