@@ -1,3 +1,4 @@
+import json
 from typing import NamedTuple
 
 import numpy as np
@@ -116,6 +117,27 @@ def test_restored_trainer_goes_on_exactly():
     assert torch.equal(fresh.module.weight, whole.module.weight)
     assert fresh.history == whole.history
     assert fresh.state()[1] == whole.state()[1]
+
+
+def test_a_state_saved_after_any_step_leads_to_the_same_end():
+    options = {"tol": 0.05, "patience": 2}
+    whole, states = trainer(), []
+
+    def save(t, loss):
+        tensors, plain = t.state()
+        states.append(
+            ({name: value.clone() for name, value in tensors.items()}, json.loads(json.dumps(plain)))
+        )
+
+    ending = whole.advance(2000, on_step=save, **options)
+    assert ending == "converged"
+    assert len(states) > 150
+    for iteration in {1, 50, 51, 52, 102, 103, whole.iteration - 1, whole.iteration}:
+        resumed = trainer()
+        resumed.restore(*states[iteration - 1])
+        assert resumed.advance(2000, **options) == ending
+        assert resumed.history == whole.history
+        assert torch.equal(resumed.module.weight, whole.module.weight)
 
 
 def test_non_finite_input_is_named():

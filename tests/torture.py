@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from joblib.externals.loky import get_reusable_executor
 from sklearn.datasets import make_blobs
 
 from ddclust import DDC, _runs
@@ -44,6 +45,7 @@ def start(*arguments):
     except BaseException:
         traceback.print_exc()
         os._exit(1)
+    get_reusable_executor().shutdown()  # os._exit leaves its workers, and they would keep our output open
     os._exit(0)
 
 

@@ -138,19 +138,22 @@ class Trainer:
         """
         self.module.train()
         device = next(self.module.parameters()).device
+        # on_step may save the state, so all that follows from a step alone must be in it by then, and
+        # what is decided afterwards must be decided again by who goes on from that state.
+        if self._has_converged(tol, patience):
+            return "converged"
         for indices in self._batches(until):
-            x = self.source.batch(indices).to(device)
-            loss = self._step(x, indices)
-            stop = on_step is not None and on_step(self, loss)
+            loss = self._step(self.source.batch(indices).to(device), indices)
             at_epoch_end = self.iteration % self.batches_per_epoch == 0
-            if at_epoch_end and self._open["steps"] >= MIN_RECORD_ITERATIONS:
+            closed = at_epoch_end and self._open["steps"] >= MIN_RECORD_ITERATIONS
+            if closed:
                 self.close_record()
-                if sum(bool(callback(self)) for callback in callbacks):
-                    return "stopped"
-                if has_converged([record["loss"] for record in self.history], tol, patience):
-                    return "converged"
-            if stop:
+            if on_step is not None and on_step(self, loss):
                 return "stopped"
+            if closed and sum(bool(callback(self)) for callback in callbacks):
+                return "stopped"
+            if closed and self._has_converged(tol, patience):
+                return "converged"
         return "budget"
 
     def close_record(self) -> None:
@@ -195,6 +198,12 @@ class Trainer:
         self.iteration = plain["iteration"]
         self.history = [dict(record) for record in plain["history"]]
         self._open = dict(plain["open"])
+
+    def _has_converged(self, tol: float, patience: int | None) -> bool:
+        """Whether the record that was closed at this very iteration, if any, ends the run."""
+        if not self.history or self.history[-1]["iteration"] != self.iteration:
+            return False
+        return has_converged([record["loss"] for record in self.history], tol, patience)
 
     def _step(self, x: Tensor, indices: NDArray[np.intp]) -> float:
         """One update of the weights; returns the loss before it."""
