@@ -162,10 +162,9 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
             pre_dispatch="all",
         )
         shared = _once_per_worker(backend, next(iter(waiting.values()))[0])
+        tasks = [delayed(_in_worker)(shared, *arguments[1:]) for arguments in waiting.values()]
         try:
-            for state in parallel(
-                delayed(_in_worker)(shared, *arguments[1:]) for arguments in waiting.values()
-            ):
+            for state in parallel(tasks):
                 del waiting[state.record["run"]]
                 yield state
         except Exception as error:
