@@ -1,14 +1,10 @@
-"""Restarts side by side, the price of checkpoints, and fits that are killed."""
+"""Restarts side by side, and the price of checkpoints."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,7 +14,6 @@ from ddclust import DDC
 from ddclust._checkpoints import RunStore
 from ddclust._engine import run_all
 
-TORTURE = Path(__file__).parents[1] / "tests" / "torture.py"
 X = np.random.default_rng(0).integers(0, 255, size=(1000, 28, 28), dtype=np.uint8)
 STEPS = 100
 
@@ -68,34 +63,5 @@ def checkpoint_overhead(repeats=6) -> dict:
     return {"what": "run with checkpoints / without", "target": "< 1.03", **summary(values)}
 
 
-def kills(n: int, *options: str) -> list[dict]:
-    """SIGKILL at random moments; lost means that the end differs from an undisturbed fit's."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, TORTURE, folder, "--kills", str(n), *options]
-        result = json.loads(subprocess.check_output(command).splitlines()[-1])
-    how = f"kill -9 {' '.join(options)}".strip()
-    return [
-        {
-            "what": f"{how}: kills survived with the identical end",
-            "target": str(n),
-            "median": result["kills"] if result["same"] else 0,
-        },
-        {
-            "what": f"{how}: of them in the middle of a write",
-            "target": "(to know)",
-            "median": result["in the middle of a write"],
-        },
-    ]
-
-
 if __name__ == "__main__":
-    save(
-        "restarts",
-        [
-            *side_by_side(),
-            checkpoint_overhead(),
-            *kills(60),
-            *kills(20, "--eliminate"),
-            *kills(6, "--jobs", "2"),
-        ],
-    )
+    save("restarts", [*side_by_side(), checkpoint_overhead()])
