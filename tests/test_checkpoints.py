@@ -36,7 +36,8 @@ def test_killed_again_and_again_it_ends_the_same(tmp_path, kills, n_jobs, elimin
     assert result.returncode == 0, result.stderr
     outcome = json.loads(result.stdout.splitlines()[-1])
     assert outcome["same"]
-    assert outcome["kills"] >= kills // 2  # a fast fit may end before it has been killed as often as that
+    # With two workers the rest of a fit may be done before it has been killed as often as that.
+    assert outcome["kills"] == kills or (n_jobs == 2 and outcome["kills"] >= 1)
 
 
 class Stop(BaseException):

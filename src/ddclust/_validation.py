@@ -88,6 +88,6 @@ def resolve_device(device: str | torch.device) -> torch.device:
     try:
         resolved = torch.device(device)
         torch.zeros(1, device=resolved).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device={str(device)!r} is not available here; use 'auto' or 'cpu'.") from error
     return resolved

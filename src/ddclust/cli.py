@@ -74,7 +74,7 @@ def main() -> None:
     type=click.IntRange(min=1),
     default=4,
     show_default=True,
-    help="Restarts; the one with the lowest loss is kept.",
+    help="Restarts; of those that use all clusters the one with the lowest loss is kept.",
 )
 @click.option(
     "--vote",

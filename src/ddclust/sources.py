@@ -92,9 +92,8 @@ class Scaling:
     def __call__(self, batch: NDArray) -> Tensor:
         """The batch as the network takes it: float32, channels before height and width."""
         exact = np.float32 if batch.dtype.itemsize <= 2 or batch.dtype == np.float32 else np.float64
-        scaled: NDArray[np.floating] = batch.astype(
-            exact
-        )  # always a copy: the user's array is never written to
+        # astype always copies here: the user's array is never written to.
+        scaled: NDArray[np.floating] = batch.astype(exact)
         with np.errstate(over="ignore"):  # what overflows is reported by who uses the batch
             if self.shift.any():
                 scaled -= self.shift.astype(exact)
