@@ -20,9 +20,9 @@ import numpy as np
 
 from ddclust import DDC, DDCLoss, _runs, datasets
 from ddclust.consensus import majority_vote
+from ddclust.items import fingerprint
 from ddclust.metrics import clustering_accuracy, nmi
 from ddclust.run_folder import versions
-from ddclust.sources import fingerprint
 
 RESULTS = Path(__file__).parent / "results"
 N_VOTE = 3

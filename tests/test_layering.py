@@ -9,8 +9,8 @@ import ddclust
 
 PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
-    {"kernels"},
-    {"losses", "networks", "metrics", "datasets", "sources", "persistence"},
+    {"kernels", "items"},
+    {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
     {"training", "consensus", "_checkpoints"},
     {"inference"},
     {"_runs", "_validation"},

@@ -7,7 +7,7 @@ import torch
 from ddclust._runs import Plan, advance_run, judge, rank_runs, stages
 from ddclust.losses import DDCLoss
 from ddclust.networks import MLP, ConvNet
-from ddclust.sources import ArraySource, Scaling
+from ddclust.sources import BatchSource, Scaling
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def X(blobs):  # noqa: N802
 
 @pytest.fixture
 def source(X):
-    return ArraySource(X, Scaling.of(X))
+    return BatchSource(X, Scaling.of(X))
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from ddclust.sources import ArraySource, Scaling, all_items_equal, channel_axis, input_shape
+from ddclust.items import all_equal
+from ddclust.sources import BatchSource, Scaling, channel_axis, input_shape
 
 
 @pytest.mark.parametrize(
@@ -20,12 +21,12 @@ def test_layout(item_shape, axis, shape, rng):
     X = rng.integers(0, 255, size=(4, *item_shape), dtype=np.uint8)
     assert channel_axis(item_shape) == axis
     assert input_shape(item_shape) == shape
-    assert ArraySource(X, Scaling.of(X)).batch(np.array([2, 0])).shape == (2, *shape)
+    assert BatchSource(X, Scaling.of(X)).batch(np.array([2, 0])).shape == (2, *shape)
 
 
 def test_uint8_images_are_divided_by_255(rng):
     X = rng.integers(0, 256, size=(6, 9, 10, 3), dtype=np.uint8)
-    batch = ArraySource(X, Scaling.of(X)).batch(np.array([4, 1]))
+    batch = BatchSource(X, Scaling.of(X)).batch(np.array([4, 1]))
     assert batch.dtype == torch.float32
     np.testing.assert_allclose(batch.numpy(), X[[4, 1]].transpose(0, 3, 1, 2) / 255, rtol=1e-6)
 
@@ -33,7 +34,7 @@ def test_uint8_images_are_divided_by_255(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_vectors_are_standardised(dtype, rng):
     X = (rng.normal(size=(50, 4)) * 50 + 300).astype(dtype)
-    batch = ArraySource(X, Scaling.of(X)).batch(slice(None)).double()
+    batch = BatchSource(X, Scaling.of(X)).batch(slice(None)).double()
     assert batch.mean(dim=0).numpy() == pytest.approx(0, abs=1e-4)
     assert batch.std(dim=0, correction=0).numpy() == pytest.approx(1, abs=1e-4)
 
@@ -42,20 +43,20 @@ def test_vectors_are_standardised(dtype, rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint16])
 def test_channels_of_other_images_are_scaled_to_the_unit_range(shape, dtype, rng):
     X = (rng.uniform(size=shape) * 500 + 300).astype(dtype)
-    batch = ArraySource(X, Scaling.of(X)).batch(slice(None)).double()
+    batch = BatchSource(X, Scaling.of(X)).batch(slice(None)).double()
     assert batch.amin(dim=(0, 2, 3)).numpy() == pytest.approx(0, abs=1e-4)
     assert batch.amax(dim=(0, 2, 3)).numpy() == pytest.approx(1, abs=1e-4)
 
 
 def test_values_far_from_zero_keep_their_digits(rng):
     X = 1.7e9 + rng.normal(size=(100, 2))  # seconds since 1970; float32 has steps of 128 there
-    batch = ArraySource(X, Scaling.of(X)).batch(slice(None)).numpy()
+    batch = BatchSource(X, Scaling.of(X)).batch(slice(None)).numpy()
     np.testing.assert_allclose(batch, (X - X.mean(0)) / X.std(0), atol=1e-5)
 
 
 def test_constant_features_stay_finite():
     X = np.column_stack([np.arange(5.0), np.full(5, 7.0)])
-    assert torch.isfinite(ArraySource(X, Scaling.of(X)).batch(slice(None))).all()
+    assert torch.isfinite(BatchSource(X, Scaling.of(X)).batch(slice(None))).all()
 
 
 def test_overflowing_column_is_named():
@@ -68,12 +69,12 @@ def test_the_user_s_array_is_not_written_to(rng):
     X = rng.normal(size=(20, 3)).astype(np.float32)
     X.flags.writeable = False
     kept = X.copy()
-    ArraySource(X, Scaling.of(X)).batch(slice(None))
+    BatchSource(X, Scaling.of(X)).batch(slice(None))
     assert np.array_equal(X, kept)
 
 
 def test_identical_items(rng):
-    assert all_items_equal(np.ones((5, 3)))
+    assert all_equal(np.ones((5, 3)))
     X = np.ones((5, 3))
     X[4, 2] = 2
-    assert not all_items_equal(X)
+    assert not all_equal(X)

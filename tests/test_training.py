@@ -8,7 +8,7 @@ from torch import nn
 
 from ddclust.inference import NonFiniteOutputError, outputs
 from ddclust.networks import MLP
-from ddclust.sources import ArraySource, Scaling
+from ddclust.sources import BatchSource, Scaling
 from ddclust.training import NonFiniteLossError, Trainer, has_converged, split_batches
 
 
@@ -26,7 +26,7 @@ def objective(module, x, indices):
 
 def source(n=230, d=3):
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
-    return ArraySource(X, Scaling((d,), np.zeros(()), np.ones(())))
+    return BatchSource(X, Scaling((d,), np.zeros(()), np.ones(())))
 
 
 def trainer(seed=0, n=230, **options):
@@ -142,7 +142,7 @@ def test_a_state_saved_after_any_step_leads_to_the_same_end():
 
 def test_non_finite_input_is_named():
     t = trainer()
-    t.source.X[17] = np.nan
+    t.source.items[17] = np.nan
     with pytest.raises(NonFiniteLossError, match=r"iteration [123]: the input batch holds NaN"):
         t.advance(10)
 
@@ -169,13 +169,13 @@ def test_outputs_do_not_depend_on_the_company():
     whole = source(700)
     together = torch.cat([logits for _, _, logits in outputs(module, whole)])
     for start, stop in [(0, 1), (5, 8), (100, 555), (699, 700)]:
-        part = ArraySource(whole.X[start:stop], whole.scaling)
+        part = BatchSource(whole.items[start:stop], whole.scaling)
         alone = torch.cat([logits for _, _, logits in outputs(module, part)])
         assert torch.equal(alone, together[start:stop])
 
 
 def test_output_that_is_not_finite_names_the_item():
     data = source(300)
-    data.X[280] = 3e38
+    data.items[280] = 3e38
     with pytest.raises(NonFiniteOutputError, match="item 280"):
         list(outputs(MLP((3,), 4), data))

@@ -17,11 +17,14 @@ _MODULES = {
     "consensus",
     "datasets",
     "inference",
+    "items",
     "kernels",
     "losses",
     "metrics",
     "networks",
     "persistence",
+    "sources",
+    "text",
     "training",
 }
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
@@ -33,10 +33,12 @@ from ddclust._validation import (
 )
 from ddclust.consensus import Vote, aligning_order, combine
 from ddclust.inference import outputs
+from ddclust.items import Items, fingerprint
 from ddclust.losses import DDCLoss
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.persistence import ModelFormatError, load_model, save_model
-from ddclust.sources import ArraySource, Scaling, fingerprint, input_shape
+from ddclust.sources import BatchSource, Scaling, input_shape
+from ddclust.text import StemVectorizer, checked_texts, is_text
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
@@ -78,6 +80,8 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         A restart has converged after this many history records (see ``history_``) without an
         improvement. None: always ``max_iter``.
     batch_size : int, default=100
+    language : str, default="english"
+        Of texts: whose word stems are counted. See :class:`ddclust.text.StemVectorizer`.
     learning_rate : float or "auto", default="auto"
         Of Adam. ``"auto"``: 1e-5 for the built-in mlp, else 1e-3.
     n_jobs : int or None, default=-1
@@ -120,6 +124,8 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         Values per item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if ``X`` has string column names.
+    vectorizer_ : StemVectorizer
+        Only if ``X`` is texts.
 
     Examples
     --------
@@ -142,6 +148,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         "tol": [Interval(Real, 0, None, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left"), None],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "language": [str],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
         "device": [str, torch.device],
@@ -164,6 +171,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         tol: float = 1e-3,
         patience: int | None = 10,
         batch_size: int = 100,
+        language: str = "english",
         learning_rate: float | str = "auto",
         n_jobs: int | None = -1,
         device: str | torch.device = "auto",
@@ -182,6 +190,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.tol = tol
         self.patience = patience
         self.batch_size = batch_size
+        self.language = language
         self.learning_rate = learning_rate
         self.n_jobs = n_jobs
         self.device = device
@@ -217,14 +226,18 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Cluster X.
 
         Parameters
         ----------
-        X : array-like of shape (n, d), (n, h, w), (n, h, w, c) or (n, c, h, w)
+        X : data of shape (n, d), (n, h, w), (n, h, w, c) or (n, c, h, w), or texts
             Vectors or images, of any numeric dtype; uint8 images stay uint8. With four axes, the
-            shorter one of the second and the last holds the channels.
+            shorter one of the second and the last holds the channels. An array or memory map, a SciPy
+            sparse matrix (made dense a batch at a time), a torch tensor or map-style ``Dataset`` (labels
+            are ignored), anything with shape, dtype and slices such as a zarr array (read in blocks, see
+            :class:`ddclust.items.BlockItems`), or a list of texts, of which the TF-IDF of the 2,000 most
+            frequent word stems is clustered.
         y : Ignored
 
         Returns
@@ -232,7 +245,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self
         """
         with _all_or_nothing(self):
-            X = check_items(self, X, reset=True)
+            X = check_items(self, self._vectors(X, reset=True), reset=True)
             check_items_can_be_clustered(X, self.n_clusters)
             if self.n_vote > self.n_init:
                 raise ValueError(
@@ -242,10 +255,10 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             self._n_features_out = self._check_network_and_loss(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             states = self._run_restarts(X, plan, seeds.tolist())
-            self._keep_best(ArraySource(X, plan.scaling), plan, states)
+            self._keep_best(BatchSource(X, plan.scaling), plan, states)
         return self
 
-    def _keep_best(self, source: ArraySource, plan: _runs.Plan, states: list[RunState]) -> None:
+    def _keep_best(self, source: BatchSource, plan: _runs.Plan, states: list[RunState]) -> None:
         """Choose the runs to keep, align them, let them vote, and set the fitted attributes."""
         records = [{key: value for key, value in state.record.items() if key != "saves"} for state in states]
         voters = self._voters(records)
@@ -262,22 +275,22 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         self.n_iter_ = records[voters[0]]["n_iter"]
         self._fitted_params = params_to_json(self.get_params(deep=False))
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+    def predict(self, X: Any) -> NDArray[np.int64]:
         """The cluster of each item: the largest output of the trained network, or the networks' vote."""
         return self.vote(X)[0].labels
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float32]:
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Soft assignments, of shape (n, n_clusters); the same for an item whatever its company.
 
         With several networks, the mean of those that voted for the item's cluster.
         """
         return self.vote(X)[1]
 
-    def vote(self, X: ArrayLike) -> tuple[Vote, NDArray[np.float32]]:
+    def vote(self, X: Any) -> tuple[Vote, NDArray[np.float32]]:
         """Labels and agreement of the voting networks, and soft assignments, all at once."""
         return combine(self._member_probabilities(self._source(X)))
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float32]:
+    def transform(self, X: Any) -> NDArray[np.float32]:
         """The hidden representation, of shape (n, d_hidden)."""
         source = self._source(X)
         representation = np.empty((len(source), self._n_features_out), dtype=np.float32)
@@ -336,7 +349,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             ) from error
         return model
 
-    def _plan(self, X: NDArray) -> _runs.Plan:
+    def _plan(self, X: Items) -> _runs.Plan:
         """Resolve every "auto" against the data."""
         kind = self._network_kind()
         rate = self.learning_rate
@@ -354,7 +367,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
         )
 
-    def _run_restarts(self, X: NDArray, plan: _runs.Plan, seeds: list[int]) -> list[RunState]:
+    def _run_restarts(self, X: Items, plan: _runs.Plan, seeds: list[int]) -> list[RunState]:
         """Every restart's last state; with a ``checkpoint_dir`` from where an earlier fit left it."""
         run_all = partial(
             _engine.run_all,
@@ -374,7 +387,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
         finally:
             store.release()
 
-    def _identity(self, X: NDArray, plan: _runs.Plan) -> dict[str, Any]:
+    def _identity(self, X: Items, plan: _runs.Plan) -> dict[str, Any]:
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
         params = params_to_json(self.get_params(deep=False))
         indifferent = ["n_jobs", "device", "checkpoint_dir", "random_state", "verbose"]
@@ -408,13 +421,13 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             return self.network
         return partial(BUILT_IN_NETWORKS[kind], init=self.init)
 
-    def _check_network_and_loss(self, plan: _runs.Plan, X: NDArray) -> int:
+    def _check_network_and_loss(self, plan: _runs.Plan, X: Items) -> int:
         """Try both on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
         with torch.random.fork_rng(devices=[]):
             module = plan.build().eval()
             if not any(parameter.requires_grad for parameter in module.parameters()):
                 raise TypeError("The network has no parameters to train.")
-            x = ArraySource(X, plan.scaling).batch(slice(0, 2)).to(plan.device)
+            x = BatchSource(X, plan.scaling).batch(slice(0, 2)).to(plan.device)
             result = module(x)
             if not (isinstance(result, tuple) and len(result) == 2):
                 raise TypeError("The network's forward must return a tuple (hidden, logits).")
@@ -469,19 +482,46 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
             )
         return voters
 
-    def _source(self, X: ArrayLike) -> ArraySource:
+    def _vectors(self, X: Any, *, reset: bool) -> Any:
+        """Texts as TF-IDF vectors, anything else as it is."""
+        if reset:
+            self.__dict__.pop("vectorizer_", None)
+        if isinstance(X, str):
+            raise ValueError("X is a single text; give a list of texts.")
+        if not is_text(X):
+            return X
+        texts = checked_texts(X)
+        if reset:
+            self.vectorizer_ = StemVectorizer(self.language)
+        elif not hasattr(self, "vectorizer_"):
+            raise ValueError(
+                f"X is texts, but this {type(self).__name__} was fitted on items of shape {self.item_shape_}."
+            )
+        shown = tqdm(texts, unit="text", desc="counting words", delay=2, disable=not self.verbose)
+        vectors = self.vectorizer_.fit_transform(shown) if reset else self.vectorizer_.transform(shown)
+        wordless = int((np.diff(vectors.indptr) == 0).sum())
+        if wordless:
+            warnings.warn(
+                f"{wordless:,} of {len(texts):,} texts hold none of the {vectors.shape[1]:,} word stems that are"
+                " counted; nothing tells these texts apart.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return vectors
+
+    def _source(self, X: Any) -> BatchSource:
         check_is_fitted(self, "modules_")
-        X = check_items(self, X, reset=False)
-        if self.scaling_.is_of_bytes and X.dtype != np.uint8 and X.size and X.max() <= 1:
+        X = check_items(self, self._vectors(X, reset=False), reset=False)
+        if self.scaling_.is_of_bytes and X.dtype != np.uint8 and X[:256].max() <= 1:
             warnings.warn(
                 "The model was fitted on images with values from 0 to 255, but X has none above 1; give it the same"
                 " scale.",
                 UserWarning,
                 stacklevel=4,
             )
-        return ArraySource(X, self.scaling_)
+        return BatchSource(X, self.scaling_)
 
-    def _member_probabilities(self, source: ArraySource) -> list[NDArray[np.float32]]:
+    def _member_probabilities(self, source: BatchSource) -> list[NDArray[np.float32]]:
         """The soft assignments of each voting network, aligned."""
         members = []
         total = len(source) * len(self.modules_)
@@ -497,6 +537,7 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         if tags.transformer_tags is not None:
             tags.transformer_tags.preserves_dtype = []  # the network computes in float32
         return tags

@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from ddclust import _runs
 from ddclust._checkpoints import RunState, RunStore
+from ddclust.items import Items
 
 POLL_SECONDS = 0.2
 # Rounds in which workers die and not one run gets to its end before the fit gives up.
@@ -76,7 +77,7 @@ class Board:
 
 
 def run_all(
-    X: NDArray,
+    X: Items,
     plan: _runs.Plan,
     seeds: list[int],
     *,
@@ -187,25 +188,25 @@ def _in_worker(X: Any, *arguments: Any) -> RunState:
     """A call of :func:`ddclust._runs.advance_run` in a worker, which leaves Ctrl-C to the main process."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _runs.advance_run(X.get() if isinstance(X, _RayArray) else X, *arguments)
+    return _runs.advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
 
 
-class _RayArray:
-    """An array in Ray's object store. joblib's own backends share large arrays by themselves."""
+class _RayItems:
+    """Items in Ray's object store. joblib's own backends share large arrays by themselves."""
 
-    def __init__(self, X: NDArray) -> None:
+    def __init__(self, X: Items) -> None:
         import ray
 
         self.reference = ray.put(X)
 
-    def get(self) -> NDArray:
+    def get(self) -> Items:
         import ray
 
         return ray.get(self.reference)
 
 
-def _once_per_worker(backend: Any, X: NDArray) -> Any:
-    return _RayArray(X) if type(backend).__module__.startswith("ray.") else X
+def _once_per_worker(backend: Any, X: Items) -> Any:
+    return _RayItems(X) if type(backend).__module__.startswith("ray.") else X
 
 
 @contextmanager

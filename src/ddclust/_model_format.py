@@ -17,6 +17,7 @@ from ddclust.inference import evaluation_mode
 from ddclust.losses import DDCLoss
 from ddclust.persistence import ModelFormatError, check_tensors
 from ddclust.sources import Scaling, input_shape
+from ddclust.text import StemVectorizer
 
 if TYPE_CHECKING:
     from ddclust._ddc import DDC
@@ -34,6 +35,7 @@ def describe(model: DDC) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         "voters": model.voters_,
         "n_samples": len(model.labels_),
         "bytes": model.scaling_.is_of_bytes,
+        "vectorizer": None,
         "runs": model.runs_,
     }
     tensors = {
@@ -43,6 +45,10 @@ def describe(model: DDC) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     }
     tensors["scaling.shift"] = torch.from_numpy(model.scaling_.shift)
     tensors["scaling.scale"] = torch.from_numpy(model.scaling_.scale)
+    if hasattr(model, "vectorizer_"):
+        stems = model.vectorizer_.get_feature_names_out().tolist()
+        description["vectorizer"] = {"language": model.vectorizer_.language, "stems": stems}
+        tensors["vectorizer.idf"] = torch.from_numpy(model.vectorizer_.idf_.astype(np.float64))
     tensors["probabilities"] = torch.from_numpy(model.probabilities_)
     tensors["agreement"] = torch.from_numpy(model.agreement_)
     return description, tensors
@@ -97,7 +103,12 @@ def restore(
         "probabilities": (torch.Size((n, model.n_clusters)), torch.float32),
         "agreement": (torch.Size((n,)), torch.float64),
     }
+    vectorizer = description.get("vectorizer")
+    if vectorizer is not None:
+        expected["vectorizer.idf"] = (torch.Size(model.item_shape_), torch.float64)
     check_tensors(path, others, expected)
+    if vectorizer is not None:
+        model.vectorizer_ = _vectorizer(vectorizer, others["vectorizer.idf"])
     if not (others["scaling.scale"] > 0).all():
         raise ValueError("scaling.scale must be positive.")
     model.scaling_ = Scaling(
@@ -109,6 +120,15 @@ def restore(
     x = torch.zeros(1, *input_shape(model.item_shape_))
     with evaluation_mode(model.modules_[0]) as device:
         model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
+
+
+def _vectorizer(description: dict[str, Any], idf: torch.Tensor) -> StemVectorizer:
+    stems = description["stems"]
+    if not all(isinstance(stem, str) for stem in stems) or not len(set(stems)) == len(stems) == len(idf):
+        raise ValueError("stems does not name every feature.")
+    vectorizer = StemVectorizer.from_stems(description["language"], stems, idf.numpy())
+    vectorizer.build_analyzer()  # refuses an unknown language
+    return vectorizer
 
 
 def _load_network(

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from ddclust._checkpoints import RunState, RunStore
 from ddclust.inference import evaluation_mode
+from ddclust.items import Items
 from ddclust.networks import NetworkFactory
-from ddclust.sources import ArraySource, Scaling, input_shape
+from ddclust.sources import BatchSource, Scaling, input_shape
 from ddclust.training import NonFiniteLossError, Trainer, split_batches
 
 ClusteringLoss = Callable[[Tensor, Tensor], Any]
@@ -106,7 +107,7 @@ def new_record(index: int, seed: int) -> Record:
 
 
 def advance_run(
-    X: NDArray,
+    X: Items,
     plan: Plan,
     index: int,
     seed: int,
@@ -130,7 +131,7 @@ def advance_run(
     if state is None and monitor is not None and monitor.should_stop():
         return RunState({}, {}, record)  # it need not begin
 
-    start, source = time.perf_counter(), ArraySource(X, plan.scaling)
+    start, source = time.perf_counter(), BatchSource(X, plan.scaling)
     with _own_threads_and_randomness(plan, seed):
         module = plan.build()
         trainer = Trainer(
@@ -232,13 +233,13 @@ def _own_threads_and_randomness(plan: Plan, seed: int) -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def judge(plan: Plan, module: nn.Module, source: ArraySource) -> tuple[dict[str, float], int]:
+def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str, float], int]:
     """Each loss term in evaluation mode, averaged over the whole data, and how many clusters are used.
 
     The batches are the same for every run of the data, so that runs can be compared.
     """
     n = len(source)
-    order = np.random.default_rng(0).permutation(n)  # data are often sorted by class
+    order = source.order(np.random.default_rng(0))  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(plan.n_clusters, dtype=torch.int64)
     with evaluation_mode(module) as device:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, validate_data
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from ddclust.sources import all_items_equal
+from ddclust.items import (
+    BlockItems,
+    DatasetItems,
+    Items,
+    SparseItems,
+    all_equal,
+    described_place,
+    first_non_finite,
+)
 
 __all__ = [
     "Interval",
@@ -24,43 +33,94 @@ __all__ = [
 ]
 
 
-def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> NDArray:
-    """X as a numeric, finite array of vectors (n, d) or images (n, h, w), (n, h, w, c), (n, c, h, w).
+def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
+    """X as items: numeric, finite vectors (n, d) or images (n, h, w), (n, h, w, c), (n, c, h, w).
 
-    Its dtype is kept. With ``reset`` the shape of an item is remembered, else it is compared.
+    Their dtype is kept. With ``reset`` the shape of an item is remembered, else it is compared. Arrays are
+    checked here in full; what is computed or stored elsewhere is checked as it is read.
     """
-    if not hasattr(X, "ndim"):
-        X = np.asarray(X)
-    if X.ndim <= 2:
+    X = _as_items(X)
+    if len(X.shape) <= 2 and not isinstance(X, (DatasetItems, BlockItems)):
         if not reset and len(estimator.item_shape_) > 1:
             raise ValueError(_wrong_shape(estimator, X.shape))
-        X = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_min_samples=2 if reset else 1)
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype="numeric",
+            accept_sparse="csr",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        X = SparseItems(X) if scipy.sparse.issparse(X) else X
         if reset:
             estimator.item_shape_ = (X.shape[1],)
+    else:
+        if isinstance(X, np.ndarray):
+            X = check_array(X, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0)
+        _check_shape(estimator, X, reset)
+    if not isinstance(X, (DatasetItems, BlockItems)):
+        _check_finite(X, getattr(estimator, "feature_names_in_", None))
+    return X
+
+
+def _as_items(X: Any) -> Any:
+    """An array or sparse matrix as it is; anything that has to be read piece by piece as a class that does."""
+    if isinstance(X, (DatasetItems, BlockItems)):
         return X
-    X = check_array(
-        X,
-        dtype="numeric",
-        allow_nd=True,
-        ensure_min_samples=2 if reset else 1,
-        input_name="X",
-        estimator=estimator,
-    )
+    if isinstance(X, torch.Tensor):
+        return X.detach().cpu().numpy()
+    if isinstance(X, IterableDataset):
+        raise TypeError(
+            "X is an IterableDataset, which has no length and no order; give a map-style Dataset, one with __len__"
+            " and __getitem__."
+        )
+    if isinstance(X, TensorDataset):
+        return _as_items(X.tensors[0])
+    if isinstance(X, Dataset):
+        return DatasetItems(X)
+    if scipy.sparse.issparse(X):
+        return X
+    if not hasattr(X, "ndim") and not (hasattr(X, "shape") and hasattr(X, "dtype")):
+        return np.asarray(X)
+    is_stored = hasattr(X, "chunks") or not hasattr(X, "__array__")  # zarr, h5py; sliceables of one's own
+    return BlockItems(X) if is_stored and hasattr(X, "dtype") else X
+
+
+def _check_shape(estimator: BaseEstimator, X: Items, reset: bool) -> None:
+    """Remember or compare the shape of items that scikit-learn's checks do not cover."""
     item_shape = tuple(X.shape[1:])
-    if len(item_shape) > 3:
+    if not 1 <= len(item_shape) <= 3:
         raise ValueError(
             "X must be vectors of shape (n, d) or images of shape (n, h, w), (n, h, w, c) or (n, c, h, w),"
-            f" got shape {X.shape}."
+            f" got shape {tuple(X.shape)}."
+        )
+    if np.dtype(X.dtype).kind not in "biuf":
+        raise ValueError(f"X holds values of type {X.dtype}, not numbers.")
+    least = 2 if reset else 1
+    if len(X) < least:
+        raise ValueError(
+            f"Found array with {len(X)} sample(s) (shape={tuple(X.shape)}) while a minimum of {least} is required."
         )
     if reset:
         if 0 in item_shape:
-            raise ValueError(f"X holds images of no pixels: its shape is {X.shape}.")
+            kind = "images of no pixels" if len(item_shape) > 1 else "vectors of no features"
+            raise ValueError(f"X holds {kind}: its shape is {tuple(X.shape)}.")
         estimator.item_shape_ = item_shape
         estimator.n_features_in_ = int(np.prod(item_shape))
         vars(estimator).pop("feature_names_in_", None)
     elif item_shape != estimator.item_shape_:
         raise ValueError(_wrong_shape(estimator, X.shape))
-    return X
+
+
+def _check_finite(X: Items, column_names: Any) -> None:
+    found = first_non_finite(X)
+    if found is not None:
+        place, value = found
+        shown = {"nan": "NaN"}.get(str(value), str(value))
+        raise ValueError(
+            f"X holds {shown} in {described_place(place, column_names)}; remove or fill such values first."
+        )
 
 
 def _wrong_shape(estimator: BaseEstimator, shape: tuple[int, ...]) -> str:
@@ -71,11 +131,11 @@ def _wrong_shape(estimator: BaseEstimator, shape: tuple[int, ...]) -> str:
     )
 
 
-def check_items_can_be_clustered(X: NDArray, n_clusters: int) -> None:
+def check_items_can_be_clustered(X: Items, n_clusters: int) -> None:
     """Refuse fewer items than clusters, and items that are all the same."""
     if len(X) < n_clusters:
         raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}; ask for fewer clusters.")
-    if n_clusters > 1 and all_items_equal(X):
+    if n_clusters > 1 and all_equal(X):
         raise ValueError(
             f"All {len(X)} samples of X are identical: there is nothing to tell {n_clusters} clusters apart."
         )

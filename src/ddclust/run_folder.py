@@ -23,8 +23,8 @@ from sklearn.utils import Bunch
 from ddclust._checkpoints import RunStore
 from ddclust._runs import AllRunsFailedError
 from ddclust.consensus import Vote
+from ddclust.items import fingerprint
 from ddclust.persistence import write_file, write_json
-from ddclust.sources import fingerprint
 
 if TYPE_CHECKING:
     from ddclust._ddc import DDC

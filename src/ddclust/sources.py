@@ -1,11 +1,7 @@
-"""From the user's array to float32 batches: the layout and scaling of items, and access by index.
-
-The array is never copied as a whole: a batch is gathered, scaled and converted on its own.
-"""
+"""From items to float32 batches: their layout and scaling, and access by index."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +11,10 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-BLOCK_BYTES = 64 * 2**20
+from ddclust.items import FAULT_BYTES, Items, SparseItems, blocks, memory_map, release_pages, shuffled
+
+# So much of a memory map may count as ours before its pages are let go of.
+MAPPED_BYTES = 128 * 2**20
 
 
 def channel_axis(item_shape: tuple[int, ...]) -> int | None:
@@ -76,13 +75,16 @@ class Scaling:
         return tuple(side if i == axis else 1 for i, side in enumerate(item_shape))
 
     @classmethod
-    def of(cls, X: NDArray) -> Scaling:
-        """The default for an array.
+    def of(cls, X: Items) -> Scaling:
+        """The default for items.
 
-        Vectors: zero mean and unit variance per feature. Images: uint8 from [0, 255] to [0, 1], other
-        types from each channel's range to [0, 1].
+        Vectors: zero mean and unit variance per feature. Sparse vectors: one factor for all features
+        that brings the mean square to 1, since zeros must stay zeros and rare words rare. Images: uint8
+        from [0, 255] to [0, 1], other types from each channel's range to [0, 1].
         """
         item_shape = tuple(X.shape[1:])
+        if isinstance(X, SparseItems):
+            return cls(item_shape, np.zeros(item_shape), np.full(item_shape, _unit_mean_square(X)))
         if len(item_shape) == 1:
             return cls(item_shape, *_standardisation(X))
         if X.dtype == np.uint8:
@@ -104,43 +106,35 @@ class Scaling:
         return x.movedim(-1, 1) if channel_axis(self.item_shape) == 2 else x
 
 
-@dataclass(frozen=True)
-class ArraySource:
-    """Scaled float32 batches of an array (or memory map), by index or slice."""
+class BatchSource:
+    """Scaled float32 batches of items, by index or slice."""
 
-    X: NDArray
-    scaling: Scaling
+    def __init__(self, items: Items, scaling: Scaling) -> None:
+        self.items = items
+        self.scaling = scaling
+        self._is_mapped = memory_map(items) is not None
+        self._mapped_bytes = 0  # at most, since pages were let go of
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.items)
 
     def batch(self, indices: Any) -> Tensor:
         """The items at ``indices`` (an integer array or a slice), ready for the network."""
-        return self.scaling(self.X[indices])
+        rows = self.items[indices]
+        batch = self.scaling(rows)
+        if self._is_mapped:
+            self._mapped_bytes += rows.nbytes + len(rows) * FAULT_BYTES
+            if self._mapped_bytes > MAPPED_BYTES:
+                release_pages(self.items)
+                self._mapped_bytes = 0
+        return batch
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """The indices of all items in a random order."""
+        return shuffled(self.items, rng)
 
 
-def blocks(X: NDArray) -> Any:
-    """Consecutive slices of an array of about 64 MB each as float64."""
-    values_per_item = max(int(np.prod(X.shape[1:])), 1)
-    step = max(BLOCK_BYTES // (8 * values_per_item), 1)
-    for start in range(0, len(X), step):
-        yield X[start : start + step]
-
-
-def all_items_equal(X: NDArray) -> bool:
-    """Whether every item of the array is the same."""
-    return all((block == X[0]).all() for block in blocks(X))
-
-
-def fingerprint(X: NDArray) -> str:
-    """SHA-256 of the array's shape, type and values."""
-    digest = hashlib.sha256(f"{X.shape} {X.dtype.str}".encode())
-    for block in blocks(X):
-        digest.update(np.ascontiguousarray(block).data)
-    return digest.hexdigest()
-
-
-def _standardisation(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _standardisation(X: Items) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shift and scale to zero mean and unit variance per column; constant columns are only shifted."""
     scaler = StandardScaler()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -155,12 +149,24 @@ def _standardisation(X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float6
     return scaler.mean_, 1 / scaler.scale_
 
 
-def _unit_range(X: NDArray, axis: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _unit_range(X: Items, axis: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shift and scale from each channel's range to [0, 1], shaped to broadcast against a batch."""
-    over = tuple(i for i in range(X.ndim) if axis is None or i != axis + 1)
-    lowest = np.min([block.min(axis=over, keepdims=True)[0] for block in blocks(X)], axis=0)
-    highest = np.max([block.max(axis=over, keepdims=True)[0] for block in blocks(X)], axis=0)
+    over = tuple(i for i in range(len(X.shape)) if axis is None or i != axis + 1)
+    ends = [(b.min(axis=over, keepdims=True)[0], b.max(axis=over, keepdims=True)[0]) for b in blocks(X)]
+    lowest = np.min([low for low, _ in ends], axis=0)
+    highest = np.max([high for _, high in ends], axis=0)
     lowest, span = lowest.astype(np.float64), highest.astype(np.float64) - lowest
     if not np.isfinite(span).all():
         raise ValueError("The range of X's values overflows; divide the images by a large number first.")
     return lowest, 1 / np.where(span > 0, span, 1.0)
+
+
+def _unit_mean_square(X: SparseItems) -> float:
+    """The factor that brings the mean square of all values, zeros included, to 1."""
+    values = X.matrix.data
+    largest = max((float(np.abs(block.astype(np.float64)).max()) for block in blocks(values)), default=0.0)
+    if largest == 0:
+        return 1.0
+    # Divided by the largest value, so that no square overflows.
+    squares = sum(float(np.square(block / largest, dtype=np.float64).sum()) for block in blocks(values))
+    return float(np.sqrt(X.shape[0] * X.shape[1] / squares) / largest)

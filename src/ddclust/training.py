@@ -23,11 +23,13 @@ Objective = Callable[[nn.Module, Tensor, NDArray[np.intp]], Any]
 
 
 class Source(Protocol):
-    """Anything with a length that gives a float32 batch for an array of indices."""
+    """Anything with a length that gives a float32 batch for an array of indices, and a random order of them."""
 
     def __len__(self) -> int: ...
 
     def batch(self, indices: Any) -> Tensor: ...
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.intp]: ...
 
 
 class NonFiniteLossError(ArithmeticError):
@@ -76,6 +78,8 @@ class Trainer:
     >>> class Source(list):
     ...     def batch(self, indices):
     ...         return torch.tensor([self[i] for i in indices])
+    ...     def order(self, rng):
+    ...         return rng.permutation(len(self))
     >>> class Error(NamedTuple):
     ...     square: Tensor
     >>> module = nn.Linear(1, 1)
@@ -242,7 +246,7 @@ class Trainer:
         """Batches from the current iteration on, each epoch in an order of its own."""
         while self.iteration < until:
             epoch, done = divmod(self.iteration, self.batches_per_epoch)
-            order = np.random.default_rng((self.seed, epoch)).permutation(len(self.source))
+            order = self.source.order(np.random.default_rng((self.seed, epoch)))
             yield from split_batches(order, self.batch_size)[done : done + until - self.iteration]
 
 

@@ -1,0 +1,305 @@
+"""The user's data, whatever holds it, as items: something with a shape and a type that gives a dense array for
+a slice or an array of indices.
+
+An array is that already. The classes here make it of what is sparse, computed or stored in pieces. The data is
+never copied as a whole: each batch is read on its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import mmap
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK_BYTES = 64 * 2**20
+# A page fault maps this much around the place that was read.
+FAULT_BYTES = 64 * 2**10
+
+
+class Items(Protocol):
+    """``len(items)`` items; ``items[indices]`` is a dense array of those asked for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, indices: Any, /) -> Any: ...
+
+
+class SparseItems:
+    """The rows of a CSR matrix, made dense only when they are asked for.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> SparseItems(scipy.sparse.csr_array([[0, 2], [3, 0], [0, 0]]))[np.array([1, 0])]
+    array([[3, 0],
+           [0, 2]])
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.shape = tuple(matrix.shape)
+        self.dtype = matrix.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, indices: Any) -> NDArray:
+        return self.matrix[indices].toarray()
+
+
+class DatasetItems:
+    """The inputs of a map-style torch ``Dataset``; the second half of an (input, label) pair is ignored.
+
+    Every value is checked as it is read, since there is no array to check beforehand.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self._n = len(dataset)
+        first = self._input(0, dataset[0]) if self._n else np.empty(0)
+        self.shape = (self._n, *first.shape)
+        self.dtype = first.dtype
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, indices: Any) -> NDArray:
+        numbers = _numbers(indices, self._n)
+        get_many = getattr(self.dataset, "__getitems__", None)
+        samples = get_many(numbers) if get_many is not None else map(self.dataset.__getitem__, numbers)
+        batch = np.empty((len(numbers), *self.shape[1:]), dtype=self.dtype)
+        for row, (number, sample) in enumerate(zip(numbers, samples, strict=True)):
+            value = self._input(number, sample)
+            if value.shape != self.shape[1:]:
+                raise ValueError(
+                    f"Item {number} of the Dataset has shape {value.shape}, the first one has {self.shape[1:]};"
+                    " resize or crop them to one shape."
+                )
+            batch[row] = value
+        _refuse_non_finite(batch, numbers)
+        return batch
+
+    @staticmethod
+    def _input(number: int, sample: Any) -> NDArray:
+        value = np.asarray(sample[0] if isinstance(sample, (tuple, list)) and sample else sample)
+        if value.dtype.kind not in "biuf":
+            raise ValueError(
+                f"Item {number} of the Dataset is a {type(sample).__name__}; it must be an array of numbers, a"
+                " tensor or an image, or a pair (input, label) that begins with one."
+            )
+        return value
+
+
+class BlockItems:
+    """Items that are read and shuffled in blocks, for zarr, HDF5, compressed or slow storage.
+
+    A random order visits a few blocks at a time, so each is read once per epoch.
+
+    Parameters
+    ----------
+    stored : object with ``shape``, ``dtype`` and slices
+        A zarr array, an h5py data set, a memory map on a slow disk.
+    block_length : int, optional
+        Items per block: by default whole chunks of the storage, about 4 MB.
+
+    Examples
+    --------
+    >>> items = BlockItems(np.arange(12).reshape(6, 2), block_length=2)
+    >>> items[np.array([5, 0])]
+    array([[10, 11],
+           [ 0,  1]])
+    """
+
+    block_bytes = 4 * 2**20
+    window_blocks = 8
+
+    def __init__(self, stored: Any, block_length: int | None = None) -> None:
+        self.stored = stored
+        self.shape = tuple(stored.shape)
+        self.dtype = np.dtype(stored.dtype)
+        if block_length is None:
+            chunk = (getattr(stored, "chunks", None) or (1,))[0]
+            chunk = chunk[0] if isinstance(chunk, tuple) else chunk
+            item_bytes = max(math.prod(self.shape[1:]) * self.dtype.itemsize, 1)
+            block_length = chunk * max(self.block_bytes // (item_bytes * chunk), 1)
+        self.block_length = block_length
+        self._cache: OrderedDict[int, NDArray] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, indices: Any) -> NDArray:
+        numbers = np.asarray(_numbers(indices, len(self)), dtype=np.intp)
+        batch = np.empty((len(numbers), *self.shape[1:]), dtype=self.dtype)
+        block_of = numbers // self.block_length
+        for block in np.unique(block_of).tolist():
+            rows = block_of == block
+            batch[rows] = self._block(block)[numbers[rows] - block * self.block_length]
+        return batch
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__ | {"_cache": OrderedDict()}
+        if type(self.stored).__module__.startswith("h5py."):  # its objects do not travel, their names do
+            state["stored"] = (self.stored.file.filename, self.stored.name)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(self.stored, tuple):
+            import h5py
+
+            path, name = self.stored
+            self.stored = h5py.File(path, "r")[name]
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """All indices in a random order that stays within a few blocks for a while."""
+        n_blocks = math.ceil(len(self) / self.block_length)
+        starts = rng.permutation(n_blocks) * self.block_length
+        order = np.empty(len(self), dtype=np.intp)
+        filled = 0
+        for first in range(0, n_blocks, self.window_blocks):
+            window = np.concatenate(
+                [
+                    np.arange(start, min(start + self.block_length, len(self)))
+                    for start in starts[first : first + self.window_blocks]
+                ]
+            )
+            order[filled : filled + len(window)] = rng.permutation(window)
+            filled += len(window)
+        return order
+
+    def _block(self, number: int) -> NDArray:
+        if number in self._cache:
+            self._cache.move_to_end(number)
+            return self._cache[number]
+        start = number * self.block_length
+        stop = min(start + self.block_length, len(self))
+        block = np.array(self.stored[start:stop])  # a copy: of a memory map only this much stays
+        _refuse_non_finite(block, range(start, stop))
+        self._cache[number] = block
+        if len(self._cache) > self.window_blocks + 1:
+            self._cache.popitem(last=False)
+        release_pages(self.stored)
+        return block
+
+
+def shuffled(items: Items, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The indices of all items in a random order, one that the storage can follow."""
+    return items.order(rng) if isinstance(items, BlockItems) else rng.permutation(len(items))
+
+
+def blocks(items: Items) -> Iterator[NDArray]:
+    """Consecutive items, as many at a time as take about 64 MB in float64."""
+    step = max(BLOCK_BYTES // (8 * max(math.prod(items.shape[1:]), 1)), 1)
+    for start in range(0, len(items), step):
+        yield items[start : start + step]
+        release_pages(items)
+
+
+def all_equal(items: Items) -> bool:
+    """Whether every item is the same."""
+    first = items[:1]
+    if (items[:100] != first).any():  # as a rule; the rest need not be read
+        return False
+    return all((block == first).all() for block in blocks(items))
+
+
+def first_non_finite(items: Items) -> tuple[tuple[int, ...], float] | None:
+    """The place and value of the first NaN or infinity of an array or a CSR matrix, None if there is none."""
+    if items.dtype.kind != "f":
+        return None
+    if isinstance(items, SparseItems):
+        found = first_non_finite(items.matrix.data)
+        if found is None:
+            return None
+        (position,), value = found
+        row = int(np.searchsorted(items.matrix.indptr, position, side="right")) - 1
+        return (row, int(items.matrix.indices[position])), value
+    before = 0
+    for block in blocks(items):
+        with np.errstate(over="ignore", invalid="ignore"):
+            fine = np.isfinite(block.sum(dtype=np.float64))  # several times faster than to ask every value
+        if not fine and not np.isfinite(block).all():
+            place = tuple(int(i) for i in np.argwhere(~np.isfinite(block))[0])
+            return (before + place[0], *place[1:]), float(block[place])
+        before += len(block)
+    return None
+
+
+def described_place(place: Sequence[int], column_names: Sequence[str] | None = None) -> str:
+    """A place in words, counted from 0.
+
+    Examples
+    --------
+    >>> described_place((4, 2)), described_place((4, 2), ["mass", "age", "cost"]), described_place((4, 0, 7))
+    ('row 4, column 2', "row 4, column 2 ('cost')", 'item 4 at (0, 7)')
+    """
+    row, *rest = place
+    if not rest:
+        return f"row {row}"
+    if len(rest) > 1:
+        return f"item {row} at {tuple(rest)}"
+    name = f" ({column_names[rest[0]]!r})" if column_names is not None else ""
+    return f"row {row}, column {rest[0]}{name}"
+
+
+def fingerprint(data: Any) -> str:
+    """SHA-256 of the shape, type and values of items or a sparse matrix, or of a list of texts."""
+    if isinstance(data, list):
+        digest = hashlib.sha256(f"{len(data)} texts".encode())
+        for text in data:
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(f" {len(encoded)} ".encode() + encoded)
+        return digest.hexdigest()
+    digest = hashlib.sha256(f"{tuple(data.shape)} {np.dtype(data.dtype).str}".encode())
+    matrix: Any = data.matrix if isinstance(data, SparseItems) else data
+    parts: Any = blocks(data)
+    if hasattr(matrix, "tocsr"):
+        matrix = matrix.tocsr()
+        parts = (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def release_pages(items: Any) -> None:
+    """Let go of the pages of a memory map: they stay in the system's cache, but count no longer as ours."""
+    mapping = memory_map(items)
+    if mapping is not None:
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def memory_map(items: Any) -> mmap.mmap | None:
+    """The map under an array that is one or a view of one, if its pages can be let go of without loss."""
+    while isinstance(items, np.ndarray):
+        if isinstance(items, np.memmap):
+            # Private pages ("c", copy on write) hold what the user wrote to them.
+            shared = items.mode != "c" and hasattr(mmap, "MADV_DONTNEED")
+            return getattr(items, "_mmap", None) if shared else None
+        items = items.base
+    return None
+
+
+def _numbers(indices: Any, n: int) -> list[int]:
+    return list(range(n)[indices]) if isinstance(indices, slice) else np.asarray(indices).tolist()
+
+
+def _refuse_non_finite(batch: NDArray, numbers: Sequence[int]) -> None:
+    found = first_non_finite(batch)
+    if found is not None:
+        (row, *rest), value = found
+        raise ValueError(
+            f"X holds {value} in {described_place((numbers[row], *rest))}; remove or fill such values."
+        )

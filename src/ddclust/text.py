@@ -1,0 +1,107 @@
+"""Texts to vectors, as in the paper: TF-IDF of the most frequent word stems, sparse throughout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+
+WORD = re.compile(r"[^\W\d_]{2,}")  # two letters or more, of any alphabet
+LONGEST_WORD = 100  # what is longer is no word but data
+
+
+class StemVectorizer(TfidfVectorizer):
+    """Rows of length one: (1 + log term count) x inverse document frequency of the most frequent word stems.
+
+    Words are runs of letters in lower case. English stop words are left out; in other languages frequent words
+    have little weight, but are not left out.
+
+    Parameters
+    ----------
+    language : str, default="english"
+        Whose stems: one of Snowball's, such as "german", "french", "norwegian" or "porter".
+    max_features : int, default=2000
+        How many stems, the most frequent ones of the texts.
+
+    Examples
+    --------
+    >>> vectorizer = StemVectorizer().fit(["Ships sail at dawn.", "A ship was sailing."])
+    >>> vectorizer.get_feature_names_out().tolist()
+    ['dawn', 'sail', 'ship']
+    """
+
+    def __init__(self, language: str = "english", max_features: int = 2000) -> None:
+        super().__init__(max_features=max_features, sublinear_tf=True, dtype=np.float32)
+        self.language = language
+
+    def build_analyzer(self) -> Any:
+        """The function from a text to its word stems."""
+        return _StemsOf(self.language)
+
+    def fit_transform(self, raw_documents: Iterable[str], y: object = None) -> Any:
+        """The vectors of the texts that decide on the stems, as a CSR matrix."""
+        try:
+            return super().fit_transform(raw_documents)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            raise ValueError(
+                "Not one of the texts holds a word: there are no letters, or English stop words only."
+            ) from error
+
+    @classmethod
+    def from_stems(cls, language: str, stems: list[str], idf: NDArray[np.float64]) -> Self:
+        """A fitted vectorizer from what it has learned."""
+        vectorizer = cls(language, max_features=max(len(stems), 1))
+        vectorizer.vocabulary_ = {stem: column for column, stem in enumerate(stems)}
+        vectorizer.fixed_vocabulary_ = False
+        vectorizer.idf_ = idf.astype(np.float32)
+        return vectorizer
+
+
+class _StemsOf:
+    """The word stems of a text; each word is stemmed once."""
+
+    def __init__(self, language: str) -> None:
+        import snowballstemmer
+
+        if language not in snowballstemmer.algorithms():
+            known = ", ".join(sorted(snowballstemmer.algorithms()))
+            raise ValueError(f"language={language!r} has no stemmer; there are {known}.")
+        self._stem = snowballstemmer.stemmer(language).stemWord
+        self._known: dict[str, str | None] = {}
+        if language in ("english", "porter"):
+            self._known = dict.fromkeys(ENGLISH_STOP_WORDS)
+
+    def __call__(self, text: str) -> list[str]:
+        stems = []
+        for word in WORD.findall(text.lower()):
+            if word not in self._known:
+                self._known[word] = self._stem(word) if len(word) <= LONGEST_WORD else None
+            stem = self._known[word]
+            if stem is not None:
+                stems.append(stem)
+        return stems
+
+
+def is_text(X: Any) -> bool:
+    """Whether X is a one-dimensional collection that begins with a text."""
+    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or not len(X):
+        return False
+    return hasattr(X, "__iter__") and isinstance(next(iter(X)), str)
+
+
+def checked_texts(X: Iterable[Any]) -> list[str]:
+    """The texts as a list; refuses what is none."""
+    texts = list(X)
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"X begins with a text, but item {number} is a {type(text).__name__}; replace it by a text, which may"
+                " be empty."
+            )
+    return texts
