@@ -9,7 +9,7 @@ import ddclust
 
 PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
-    {"kernels", "items"},
+    {"kernels", "items", "atomic"},
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
     {"training", "consensus", "_checkpoints"},
     {"inference"},

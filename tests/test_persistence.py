@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from ddclust import DDC, DDCLoss
-from ddclust.persistence import ModelFormatError, new_folder, write_json
+from ddclust.atomic import write_json
+from ddclust.persistence import ModelFormatError, new_folder
 from test_ddc import Small, own_loss, quick
 
 

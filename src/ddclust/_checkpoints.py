@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 from safetensors.torch import load, save
 from torch import Tensor
 
-from ddclust.persistence import write_file, write_json
+from ddclust.atomic import write_file, write_json
 
 try:
     import fcntl

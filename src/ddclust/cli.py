@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,41 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-DATA_HELP = """DATA is a named data set (digits, circles) or a file: .npy (an array; images as (n, h, w),
-(n, h, w, c) or (n, c, h, w)), .npz (the array called X, an optional truth called y) or .csv (numbers, a
-row per item, with or without a header)."""
+SHOWN_SKIPPED = 5
+DATA_HELP = """DATA is a named data set ('ddclust datasets' lists them), a folder of images or of .txt files, or a
+file: .npy (images as (n, h, w), (n, h, w, c) or (n, c, h, w)), .npz (the array called X, or a sparse matrix; an
+optional truth called y), .csv, .tsv or .parquet (numbers, a row per item; or texts, with --text), .txt (a document per
+line), .jsonl (an object per line)."""
+
+
+def reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how to read DATA."""
+    options = [
+        click.option(
+            "--text", metavar="COLUMN,...", help="Cluster the texts in this column, or these, of a table."
+        ),
+        click.option(
+            "--id", metavar="COLUMN", help="Names the items in the output.  [default: id, if there is one]"
+        ),
+        click.option("--truth", metavar="COLUMN", help="The known classes; only compared with, never used."),
+        click.option(
+            "--size",
+            type=click.IntRange(min=1),
+            help="Pixels of a side to which images of a folder are cropped and resized.  [default: their own if all"
+            " are of one size up to 64, else 32]",
+        ),
+        click.option(
+            "--colour",
+            "--color",
+            type=click.Choice(["auto", "grey", "rgb"]),
+            default="auto",
+            show_default=True,
+            help="Of images in a folder.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 class FriendlyGroup(click.Group):
@@ -52,7 +84,7 @@ def _one_sentence(error: Exception) -> str:
 )
 @click.version_option(package_name="ddclust")
 def main() -> None:
-    r"""Cluster images or vectors without labels, by deep divergence-based clustering.
+    r"""Cluster images, vectors or texts without labels, by deep divergence-based clustering.
 
     \b
     ddclust fit digits -k 10 --out digits      cluster, and leave a folder with the results
@@ -60,6 +92,7 @@ def main() -> None:
     ddclust runs digits                        a table of its restarts, also while it works
     ddclust predict digits new.npy             assign new items with the model in that folder
     ddclust evaluate digits truth.csv          compare clusters with known classes
+    ddclust datasets                           the data sets that can be given by name
     """
 
 
@@ -67,8 +100,13 @@ def main() -> None:
 @click.argument("data")
 @click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="Number of clusters.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder for the results. [default: DATA-clusters]"
+    "--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: DATA-clusters]"
 )
+@reading_options
+@click.option(
+    "--language", default="english", show_default=True, help="Of texts: whose word stems are counted."
+)
+@click.option("--blocks", is_flag=True, help="Read and shuffle in blocks: for a .npy file on a slow disk.")
 @click.option(
     "--runs",
     type=click.IntRange(min=1),
@@ -129,7 +167,7 @@ def fit(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     """Cluster DATA and leave the results in a folder."""
     from ddclust.run_folder import is_unfinished
 
-    out = _unused(Path(f"{Path(data).stem}-clusters")) if out is None else out
+    out = _unused(Path(f"{Path(data).name.partition('.')[0] or 'data'}-clusters")) if out is None else out
     if is_unfinished(out):
         raise FileExistsError(
             f"{str(out)!r} holds an unfinished fit; 'ddclust resume {out}' goes on with it."
@@ -147,6 +185,9 @@ def resume(folder: Path, quiet: bool) -> None:
     from ddclust.run_folder import is_unfinished, read_run
 
     run = read_run(folder)
+    if run["options"].keys() != {option.name for option in fit.params} - {"data", "out", "quiet"}:
+        begun_by = run.get("versions", {}).get("ddclust", "another version")
+        raise ValueError(f"The fit in {str(folder)!r} was begun by ddclust {begun_by}; start it anew.")
     if not is_unfinished(folder):
         click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
         return
@@ -170,9 +211,13 @@ def _train(
     """Fit in a run folder, new or unfinished, and fill it with the results."""
     from ddclust import run_folder
 
-    bunch = _load(data)
+    bunch = _load(data, options, verbose=not quiet)
     from ddclust import DDC, DDCLoss
+    from ddclust.items import BlockItems
 
+    if options["blocks"] and not hasattr(bunch.data, "dtype"):
+        raise ValueError("--blocks is for arrays; texts are in memory anyway.")
+    items = BlockItems(bunch.data) if options["blocks"] else bunch.data
     rate = options["learning_rate"]
     model = DDC(
         options["clusters"],
@@ -184,6 +229,7 @@ def _train(
         early_elimination=options["eliminate"],
         max_iter=options["max_iter"],
         batch_size=options["batch_size"],
+        language=options["language"],
         learning_rate="auto" if rate is None else rate,
         n_jobs=options["jobs"],
         random_state=options["seed"],
@@ -197,11 +243,10 @@ def _train(
             f"{data!r} is not the data that the fit in {str(out)!r} began with: its content differs."
         )
     if not quiet:
-        shape = " x ".join(map(str, bunch.data.shape[1:]))
-        click.echo(f"{bunch.name}: {len(bunch.data):,} items of {shape} values", err=True)
+        click.echo(f"{bunch.name}: {_described(bunch.data)}", err=True)
     with run_folder.under_way(out, run), _warnings_as_lines():
         start = time.perf_counter()
-        model.fit(bunch.data)
+        model.fit(items)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
         complete = run_folder.write_results(out, model, bunch.item_names, run)
     if not quiet:
@@ -217,21 +262,28 @@ def _train(
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("data")
-@click.option("--out", type=click.Path(path_type=Path), help="A .csv file. [default: standard output]")
+@click.option("--out", type=click.Path(path_type=Path), help="A .csv file.  [default: standard output]")
+@reading_options
 @click.option("--device", default="auto", show_default=True)
-def predict(folder: Path, data: str, out: Path | None, device: str) -> None:
+def predict(folder: Path, data: str, out: Path | None, device: str, **options: Any) -> None:
     """Assign new items with a fitted model."""
-    from ddclust.persistence import DESCRIPTION_FILE, write_file
+    from ddclust.atomic import write_file
+    from ddclust.persistence import DESCRIPTION_FILE
 
     if out is not None and out.exists():
         raise FileExistsError(f"{str(out)!r} exists already; choose another name.")
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
-    bunch = _load(data)
     from ddclust import DDC
     from ddclust.run_folder import MODEL_FOLDER, labels_table
 
     model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
+    if (
+        options["size"] is None and len(model.item_shape_) > 1
+    ):  # a folder of images is read as the model's was
+        options["size"] = model.item_shape_[:2]
+        options["colour"] = "grey" if len(model.item_shape_) == 2 else "rgb"
+    bunch = _load(data, options, verbose=out is not None)
     vote, probabilities = model.vote(bunch.data)
     table = labels_table(bunch.item_names, vote, probabilities)
     if out is None:
@@ -243,37 +295,114 @@ def predict(folder: Path, data: str, out: Path | None, device: str) -> None:
 @main.command()
 @click.argument("labels")
 @click.argument("truth")
+@click.option("--column", help="Of TRUTH: the one with the known classes, if it is a table.")
 @click.option("--kmeans", is_flag=True, help="Also show k-means on the same data (TRUTH must hold the data).")
-def evaluate(labels: str, truth: str, kmeans: bool) -> None:
+def evaluate(labels: str, truth: str, column: str | None, kmeans: bool) -> None:
     """Compare clusters with known classes: accuracy (ACC, best one-to-one mapping) and NMI.
 
-    LABELS is a run folder, or a file with a label per item (.csv, .npy, .npz). TRUTH is such a file, or a named
-    data set (digits, circles), or an .npz with the truth called y.
+    LABELS is a run folder, or a file with a label per item (.csv, .npy, .npz). TRUTH is such a file, a named data set,
+    data with a truth (an .npz with y, a table with --column), or a folder whose sub-folders are the classes.
     """
     from ddclust.datasets import NAMED, DataError, load, read_labels
     from ddclust.run_folder import LABELS_FILE
 
-    found = read_labels(Path(labels) / LABELS_FILE if Path(labels).is_dir() else labels)
-    bunch = load(truth) if truth in NAMED or kmeans else None
+    path = Path(labels) / LABELS_FILE if Path(labels).is_dir() else Path(labels)
+    found = read_labels(path)
+    is_data = truth in NAMED or Path(truth).is_dir() or column is not None or kmeans
+    bunch = load(truth, truth_column=column, verbose=True) if is_data else None
     expected = bunch.target if bunch is not None else read_labels(truth)
     if expected is None:
         raise DataError(f"{truth!r} holds no truth to compare with.")
+    if bunch is not None and len(expected) != len(found):
+        expected = _truth_of_items(path, bunch)
     rows = [("clusters", *_scores(expected, found))]
     if kmeans and bunch is not None:
         from sklearn.cluster import KMeans
 
-        flat = bunch.data.reshape(len(bunch.data), -1)
         n_clusters = len(set(found.tolist()))
-        rows.append(
-            ("k-means", *_scores(expected, KMeans(n_clusters, n_init=20, random_state=0).fit_predict(flat)))
-        )
+        clusters = KMeans(n_clusters, n_init=20, random_state=0).fit_predict(_as_vectors(bunch.data))
+        rows.append(("k-means", *_scores(bunch.target, clusters)))
     _print_table(("", "ACC", "NMI"), rows)
 
 
-def _load(data: str) -> Bunch:
+@main.command()
+def datasets() -> None:
+    """List the data sets that can be given by name, and whether they are at hand."""
+    from ddclust.datasets import NAMED
+
+    _print_table(
+        ("name", "items", "classes", "at hand", "origin", "licence"),
+        [(n, s.size, s.classes, s.at_hand(), s.origin, s.licence) for n, s in NAMED.items()],
+        left=True,
+    )
+    click.echo(
+        "\nFiles are looked for in the folder that the environment variable DDCLUST_DATA names, then in the user's"
+        "\ncache; the error message of 'ddclust fit NAME' says which file belongs where."
+    )
+
+
+def _load(data: str, options: dict[str, Any], *, verbose: bool) -> Bunch:
+    """The data, with a word on standard error about what the reader left out or decided."""
     from ddclust.datasets import load
 
-    return load(data)
+    bunch = load(
+        data,
+        text_column=options["text"],
+        id_column=options["id"],
+        truth_column=options["truth"],
+        image_size=options["size"],
+        colour=options["colour"],
+        verbose=verbose,
+    )
+    if verbose:
+        for note in bunch.notes:
+            click.echo(f"Note: {note}", err=True)
+    if bunch.skipped:
+        shown = "; ".join(f"{name}: {reason}" for name, reason in list(bunch.skipped.items())[:SHOWN_SKIPPED])
+        more = "; ..." if len(bunch.skipped) > SHOWN_SKIPPED else ""
+        click.echo(
+            f"Warning: {len(bunch.skipped)} files cannot be read and are skipped: {shown}{more}", err=True
+        )
+    return bunch
+
+
+def _described(data: Any) -> str:
+    """Number and form of the items, in words."""
+    if not hasattr(data, "shape"):
+        return f"{len(data):,} texts"
+    shape = " x ".join(map(str, data.shape[1:]))
+    return f"{data.shape[0]:,} items of {shape} values" + (", sparse" if hasattr(data, "indptr") else "")
+
+
+def _as_vectors(data: Any) -> Any:
+    """Items as k-means takes them."""
+    if not hasattr(data, "shape"):
+        from ddclust.text import StemVectorizer
+
+        return StemVectorizer().fit_transform(data)
+    return data if len(data.shape) == 2 else data.reshape(len(data), -1)
+
+
+def _truth_of_items(labels_file: Path, bunch: Bunch) -> NDArray:
+    """The truth of the items that the labels name, where the data holds others too."""
+    import csv
+
+    import numpy as np
+
+    from ddclust.datasets import DataError
+
+    names: list[str] = []
+    if labels_file.suffix.lower() == ".csv":
+        with labels_file.open(newline="", encoding="utf-8") as file:
+            names = [row.get("item") or "" for row in csv.DictReader(file)]
+    classes = dict(zip(bunch.item_names, bunch.target.tolist(), strict=True))
+    unknown = [name for name in names if name not in classes]
+    if not names or unknown:
+        raise DataError(
+            f"{str(labels_file)!r} has other items than {bunch.name!r}"
+            + (f", {unknown[0]!r} for example." if unknown else ", and does not name them.")
+        )
+    return np.array([classes[name] for name in names])
 
 
 def _unused(path: Path) -> Path:
@@ -335,8 +464,9 @@ def _print_runs(records: list[dict[str, Any]], voters: list[int]) -> None:
     )
 
 
-def _print_table(header: Sequence[object], rows: Sequence[Sequence[object]]) -> None:
+def _print_table(header: Sequence[object], rows: Sequence[Sequence[object]], *, left: bool = False) -> None:
     table = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
+    align = str.ljust if left else str.rjust
     for row in table:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        click.echo("  ".join(align(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())

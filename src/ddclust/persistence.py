@@ -16,6 +16,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from ddclust.atomic import write_file, write_json
+
 FORMAT = "ddclust-model"
 FORMAT_VERSION = 1
 DESCRIPTION_FILE = "model.json"
@@ -58,24 +60,6 @@ def new_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iter
     finally:
         shutil.rmtree(staging, ignore_errors=True)
         shutil.rmtree(old, ignore_errors=True)
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON in full or not at all; NaN is refused, since it is not JSON."""
-    write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file in full or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save_model(

@@ -22,9 +22,9 @@ from sklearn.utils import Bunch
 
 from ddclust._checkpoints import RunStore
 from ddclust._runs import AllRunsFailedError
+from ddclust.atomic import write_file, write_json
 from ddclust.consensus import Vote
 from ddclust.items import fingerprint
-from ddclust.persistence import write_file, write_json
 
 if TYPE_CHECKING:
     from ddclust._ddc import DDC
@@ -49,9 +49,10 @@ def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[st
         "data": {
             "argument": argument,
             "name": bunch.name,
-            "shape": list(bunch.data.shape),
-            "dtype": str(bunch.data.dtype),
+            "shape": list(getattr(bunch.data, "shape", (len(bunch.item_names),))),
+            "dtype": str(getattr(bunch.data, "dtype", "text")),
             "sha256": fingerprint(bunch.data),
+            "skipped": bunch.skipped,
         },
         "versions": versions(),
     }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
+from ddclust.datasets._bunch import make_bunch
+
 
 def load_circles(n_samples: int = 1000, *, random_state: int | np.random.RandomState | None = 0) -> Bunch:
     """Points of a disc (class 0) and of a ring around it (class 1), half of each.
@@ -29,10 +31,10 @@ def load_circles(n_samples: int = 1000, *, random_state: int | np.random.RandomS
     radius = np.concatenate(
         [0.4 * np.sqrt(rng.uniform(size=n_disc)), rng.uniform(0.9, 1.1, n_samples - n_disc)]
     )
-    return Bunch(
-        data=np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]),
+    return make_bunch(
+        np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]),
         target=(np.arange(n_samples) >= n_disc).astype(np.int64),
-        item_names=[str(i) for i in range(n_samples)],
+        target_names=["disc", "ring"],
         name="circles",
         about="A disc inside a ring, synthetic, two classes.",
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sklearn.datasets
 from sklearn.utils import Bunch
 
+from ddclust.datasets._bunch import make_bunch
+
 
 def load_digits() -> Bunch:
     """1797 grey images of 8x8 pixels, ten classes; they come with scikit-learn.
@@ -19,10 +21,10 @@ def load_digits() -> Bunch:
     (1797, 8, 8)
     """
     digits = sklearn.datasets.load_digits()
-    return Bunch(
-        data=digits.images,
+    return make_bunch(
+        digits.images,
         target=digits.target,
-        item_names=[str(i) for i in range(len(digits.images))],
+        target_names=[str(digit) for digit in range(10)],
         name="digits",
         about="Handwritten digits of 8x8 pixels, ten classes, from scikit-learn (UCI, CC BY 4.0).",
     )

@@ -1,0 +1,27 @@
+"""Files that are written in full or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON in full or not at all; NaN is refused, since it is not JSON."""
+    write_file(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file in full or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,73 @@
+"""What every reader of data returns, and how it says that it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+# A few unreadable files among many are skipped and listed; a larger share is an error.
+MOST_UNREADABLE = 0.2
+SHOWN_UNREADABLE = 5
+
+
+class DataError(ValueError):
+    """Data that cannot be used; the message names the place and the remedy."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a user can say about how to read a file or folder; each reader takes what concerns it."""
+
+    text_column: str | None = None
+    id_column: str | None = None
+    truth_column: str | None = None
+    image_size: int | tuple[int, int] | None = None
+    colour: str = "auto"
+    verbose: bool = False
+
+
+def make_bunch(
+    data: Any,
+    *,
+    name: str,
+    about: str,
+    target: NDArray | None = None,
+    item_names: Sequence[str] | None = None,
+    target_names: Sequence[str] | None = None,
+    notes: Sequence[str] = (),
+    skipped: dict[str, str] | None = None,
+) -> Bunch:
+    """The one form of all data sets; items without names are numbered from 0."""
+    n = data.shape[0] if hasattr(data, "shape") else len(data)
+    return Bunch(
+        data=data,
+        target=target,
+        target_names=None if target_names is None else list(target_names),
+        item_names=[str(i) for i in range(n)] if item_names is None else list(item_names),
+        name=name,
+        about=about,
+        notes=list(notes),
+        skipped=skipped or {},
+    )
+
+
+def coded(classes: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """Class names as numbers, and the names in their order."""
+    names, codes = np.unique(np.asarray(classes, dtype=str), return_inverse=True)
+    return codes.astype(np.int64), names.tolist()
+
+
+def refuse_too_many_unreadable(skipped: dict[str, str], n_files: int, what: str, folder: str) -> None:
+    """An error if most of a folder's files cannot be read."""
+    if len(skipped) > MOST_UNREADABLE * n_files or len(skipped) == n_files:
+        shown = "; ".join(f"{name}: {reason}" for name, reason in list(skipped.items())[:SHOWN_UNREADABLE])
+        more = ", ..." if len(skipped) > SHOWN_UNREADABLE else ""
+        raise DataError(
+            f"{len(skipped)} of the {n_files} {what} in {folder!r} cannot be read ({shown}{more}); mend or remove"
+            " them."
+        )

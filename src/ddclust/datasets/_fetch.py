@@ -1,0 +1,37 @@
+"""Data that scikit-learn's fetchers bring: fetched once, then kept in the cache as plain arrays."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddclust.atomic import write_file
+from ddclust.datasets._arrays import open_npz
+from ddclust.datasets._bunch import DataError
+from ddclust.datasets._store import DATA_VARIABLE, cache_folder, find
+
+
+def fetched(
+    file: str, fetch: Callable[[Path], dict[str, NDArray]], data_set: str, what_to_put: str
+) -> dict[str, NDArray]:
+    """The arrays of a file in the cache, made by ``fetch`` if it is not there."""
+    path = find(file)
+    if path is not None:
+        return open_npz(path)
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        arrays = fetch(cache)
+    except OSError as error:  # no network, a wrong checksum, no room
+        raise DataError(
+            f"The data set {data_set!r} is not at hand and could not be fetched ({error}). Put {what_to_put} into"
+            f" {str(cache)!r}, or into a folder that the environment variable {DATA_VARIABLE} names."
+        ) from error
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    write_file(cache / file, content.getvalue())
+    return arrays

@@ -1,0 +1,103 @@
+"""The named data sets: one declaration each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sklearn.utils import Bunch
+
+from ddclust.datasets import _mnist, _news, _seals
+from ddclust.datasets._circles import load_circles
+from ddclust.datasets._digits import load_digits
+from ddclust.datasets._store import find
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """What is known of a data set without loading it. ``files``: each of them, or one that was fetched, is needed."""
+
+    load: Callable[[], Bunch]
+    size: str
+    classes: int
+    origin: str
+    licence: str
+    files: tuple[str, ...] = ()
+    fetched_file: str | None = None
+
+    def at_hand(self) -> str:
+        """Whether it can be loaded: "yes", "can be fetched" or "no"."""
+        if all(find(file) is not None for file in self.files):
+            if self.files or self.fetched_file is None or find(self.fetched_file) is not None:
+                return "yes"
+        elif self.fetched_file is not None and find(self.fetched_file) is not None:
+            return "yes"
+        return "no" if self.fetched_file is None else "can be fetched"
+
+
+def _mnist_set(classes: range, size: str) -> NamedSet:
+    return NamedSet(
+        partial(_mnist.load_mnist, classes),
+        size,
+        len(classes),
+        "LeCun, Cortes; OpenML mnist_784",
+        "CC BY-SA 3.0 (as commonly given)",
+        tuple(file.path for file in _mnist.FILES),
+        _mnist.FETCHED_FILE,
+    )
+
+
+def _seals_set(classes: tuple[str, ...] | None, n_classes: int, side: int, size: str) -> NamedSet:
+    return NamedSet(
+        partial(_seals.load_seals, classes, size=side),
+        size,
+        n_classes,
+        "github.com/pancakereport/seal-computer-vision",
+        "MIT",
+        (_seals.FILES[side].path,),
+    )
+
+
+NAMED: dict[str, NamedSet] = {
+    "circles": NamedSet(load_circles, "1,000 x 2", 2, "synthetic, as in the paper", "none needed"),
+    "digits": NamedSet(load_digits, "1,797 x 8 x 8", 10, "UCI, comes with scikit-learn", "CC BY 4.0"),
+    "mnist": _mnist_set(range(10), "70,000 x 28 x 28"),
+    "mnist-3": _mnist_set(range(3), "21,770 x 28 x 28"),
+    "seals": _seals_set(None, 5, 32, "5,000 x 32 x 32 x 3"),
+    "seals-2": _seals_set(_seals.PUPS, 2, 32, "2,000 x 32 x 32 x 3"),
+    "seals-3": _seals_set(_seals.THREE, 3, 32, "3,000 x 32 x 32 x 3"),
+    "seals-64": _seals_set(None, 3, 64, "1,800 x 64 x 64 x 3"),
+    "reuters": NamedSet(
+        _news.load_reuters,
+        "216,000 x 2,000 sparse",
+        4,
+        "RCV1-v2 (Lewis et al. 2004), by scikit-learn",
+        "free for research",
+        fetched_file=_news.RCV1_FILE,
+    ),
+    "reuters21578": NamedSet(
+        _news.load_reuters21578,
+        "7,076 texts",
+        4,
+        "Reuters-21578, distribution 1.0",
+        "free for research, with acknowledgement",
+        (_news.REUTERS_21578.path,),
+    ),
+    "agnews": NamedSet(
+        _news.load_agnews,
+        "7,600 x 2,000 sparse",
+        4,
+        "AG's corpus of news articles, test part",
+        "research, not commercial",
+        (_news.AG_NEWS.path,),
+    ),
+    "rcv1-subset": NamedSet(
+        _news.load_rcv1_subset,
+        "5,107 x 944 sparse",
+        4,
+        "RCV1-v2, subset 1 of Mulan/LIBSVM",
+        "free for research",
+        (_news.RCV1_SUBSET.path,),
+    ),
+}
