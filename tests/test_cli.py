@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from ddclust import DDC
 from ddclust.cli import main
@@ -139,7 +140,8 @@ def files(folder):
     (folder / "nothing.csv").write_text("")
     (folder / "header.csv").write_text("a,b\n")
     (folder / "binary.csv").write_bytes(bytes(range(256)))
-    (folder / "text.txt").write_text("hello")
+    (folder / "data.xlsx").write_text("hello")
+    (folder / "nowhere").mkdir(exist_ok=True)
     (folder / "archive.npy").write_bytes((folder / "many.npz").read_bytes())
     (folder / "array.npz").write_bytes((folder / "good.npy").read_bytes())
 
@@ -147,29 +149,29 @@ def files(folder):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("absent.npy", "neither a file nor a named data set"),
-        (".", "not a data file"),
-        ("text.txt", "must end in .npy, .npz, .csv"),
+        ("absent.npy", "neither a file or folder nor a named data set"),
+        ("nowhere", "holds no images or texts"),
+        ("data.xlsx", "must end in .npy, .npz, .csv"),
         ("constant.npy", "identical"),
         ("flat.npy", "shape (5,)"),
         ("empty.npy", "no data"),
         ("objects.npy", "cannot be read as a .npy file of numbers"),
         ("words.npy", "not numbers"),
         ("five.npy", "shape (3, 2, 2, 2, 2)"),
-        ("nan.npy", "nan in row 7, column 2"),
+        ("nan.npy", "NaN in row 7, column 2"),
         ("inf.npy", "inf in row 7, column 2"),
-        ("nan.csv", "nan in row 7, column 2"),
-        ("inf.csv", "inf in row 7, column 2"),
+        ("nan.csv", "line 8, column '2' holds NaN"),
+        ("inf.csv", "line 8, column '2' holds inf"),
         ("cut.npy", "cannot be read"),
         ("lies.npy", "cannot be read"),
         ("lies.npz", "cannot be read"),
         ("many.npz", "holds the arrays a, b; call the one to cluster X"),
-        ("short.npz", "one label for each item"),
-        ("words.csv", "'four'"),
-        ("ragged.csv", "columns changed"),
+        ("short.npz", "one label for each of the 20 items"),
+        ("words.csv", "line 3, column 'b' holds 'four', which is no number"),
+        ("ragged.csv", "line 3 has 1 columns, the first one has 2"),
         ("nothing.csv", "is empty"),
-        ("header.csv", "no data"),
-        ("binary.csv", "cannot be read"),
+        ("header.csv", "no rows below its header"),
+        ("binary.csv", "not a text file in UTF-8"),
         ("archive.npy", "it is an .npz archive"),
         ("array.npz", "it is a single .npy array"),
     ],
@@ -290,7 +292,7 @@ def test_tables_of_many_kinds(tmp_path):
 def test_short_row_of_labels_is_named(tmp_path):
     (tmp_path / "short.csv").write_text("item,cluster\na,1\nb\n")
     result = run("evaluate", tmp_path / "short.csv", "circles")
-    assert "row 2 has 1 columns" in result.output
+    assert "line 3 has 1 columns" in result.output
 
 
 def test_help_is_for_people():
@@ -315,3 +317,123 @@ def test_hostile_description_is_text(tmp_path):
     result = run("predict", folder, "digits")
     assert result.exit_code == 2
     assert "tensors.safetensors" in result.output
+
+
+def test_texts_from_the_command_line(tmp_path):
+    lines = ["The ship sailed at dawn", "Bakers bake fresh bread"] * 10
+    (tmp_path / "docs.txt").write_text("\n".join(lines))
+    out = tmp_path / "run"
+    fitted = run("fit", tmp_path / "docs.txt", "-k", 2, *QUICK, "--out", out)
+    assert fitted.exit_code == 0, fitted.output
+    assert "docs: 20 texts" in fitted.output
+    (tmp_path / "new.jsonl").write_text('{"id": "n1", "text": "ships sail"}\n{"id": "n2", "text": "bread"}\n')
+    predicted = run("predict", out, tmp_path / "new.jsonl")
+    assert [row["item"] for row in csv.DictReader(predicted.output.splitlines())] == ["n1", "n2"]
+    wrong = run("predict", out, "digits")
+    assert wrong.exit_code == 2
+    assert "fitted on" in wrong.output or "features" in wrong.output
+
+
+def test_table_with_names_classes_and_texts(tmp_path):
+    rows = [f"n{i},{i % 2},{i},{'ship' if i % 2 else 'bread'}" for i in range(20)]
+    (tmp_path / "table.csv").write_text("\n".join(["id,kind,size,words", *rows]))
+    plain = run("fit", tmp_path / "table.csv", "-k", 2, *QUICK, "--out", tmp_path / "run")
+    assert plain.exit_code == 2
+    assert "line 2, column 'words' holds 'bread', which is no number" in plain.output
+    fitted = run(
+        "fit",
+        tmp_path / "table.csv",
+        "-k",
+        2,
+        *QUICK,
+        "--out",
+        tmp_path / "run",
+        "--text",
+        "words",
+        "--truth",
+        "kind",
+    )
+    assert fitted.exit_code == 0, fitted.output
+    assert "The column 'id' names the items" in fitted.output
+    assert "ACC" in fitted.output
+    assert (tmp_path / "run" / "labels.csv").read_text().splitlines()[1].startswith("n0,")
+    scores = run("evaluate", tmp_path / "run", tmp_path / "table.csv", "--column", "kind")
+    assert scores.exit_code == 0, scores.output
+    assert (
+        "has no column 'sort'"
+        in run("evaluate", tmp_path / "run", tmp_path / "table.csv", "--column", "sort").output
+    )
+    resumed = run("resume", tmp_path / "run")
+    assert "complete" in resumed.output
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of images in two classes, one of which is brighter, and one file that is no image."""
+    rng = np.random.default_rng(0)
+    for i in range(12):
+        folder = tmp_path / "photos" / ("bright" if i % 2 else "dark")
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 60, size=(10 + i, 12, 3)) + 150 * (i % 2)
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{i}.png")
+    (tmp_path / "photos" / "dark" / "<b>.png").write_text("no image")
+    return tmp_path / "photos"
+
+
+def test_folder_of_images(photos, tmp_path):
+    out = tmp_path / "run"
+    fitted = run("fit", photos, "-k", 2, *QUICK, "--out", out, "--size", 16)
+    assert fitted.exit_code == 0, fitted.output
+    assert "12 items of 16 x 16 x 3 values" in fitted.output
+    assert "Warning: 1 files cannot be read and are skipped: dark/<b>.png: not an image" in fitted.output
+    assert json.loads((out / "run.json").read_text())["data"]["skipped"] == {"dark/<b>.png": "not an image"}
+    assert "clusters" in run("evaluate", out, photos, "--kmeans").output
+    # A few of them, in another folder: read as the model's were, and compared by name.
+    (tmp_path / "few" / "dark").mkdir(parents=True)
+    (tmp_path / "few" / "dark" / "0.png").write_bytes((photos / "dark" / "0.png").read_bytes())
+    predicted = run("predict", out, tmp_path / "few", "--out", tmp_path / "few.csv")
+    assert predicted.exit_code == 0, predicted.output
+    row = (tmp_path / "few.csv").read_text().splitlines()[1]
+    assert row in (out / "labels.csv").read_text().splitlines()
+    assert "1.000" in run("evaluate", tmp_path / "few.csv", photos).output
+    (tmp_path / "few" / "dark" / "new.png").write_bytes((photos / "dark" / "0.png").read_bytes())
+    run("predict", out, tmp_path / "few", "--out", tmp_path / "more.csv")
+    unknown = run("evaluate", tmp_path / "more.csv", photos)
+    assert unknown.exit_code == 2
+    assert "has other items than 'photos', 'dark/new.png' for example" in unknown.output
+
+
+def test_blocks(vectors):
+    folder, X, _ = vectors
+    np.save(folder / "X.npy", X)
+    result = run("fit", folder / "X.npy", "-k", 3, *QUICK, "--out", folder / "run", "--blocks")
+    assert result.exit_code == 0, result.output
+    (folder / "X.txt").write_text("one text\nanother text")
+    refused = run("fit", folder / "X.txt", "-k", 2, *QUICK, "--out", folder / "other", "--blocks")
+    assert "--blocks is for arrays" in refused.output
+
+
+def test_datasets_are_listed(monkeypatch):
+    result = run("datasets")
+    assert result.exit_code == 0
+    lines = {line.split()[0]: line for line in result.output.splitlines() if line}
+    assert {
+        "circles",
+        "digits",
+        "mnist",
+        "seals-2",
+        "reuters",
+        "reuters21578",
+        "agnews",
+        "rcv1-subset",
+    } <= set(lines)
+    assert "1,797 x 8 x 8" in lines["digits"]
+    assert " yes " in lines["digits"]
+
+
+def test_fit_of_another_version_is_not_resumed(tmp_path):
+    run_file = {"status": "running", "options": {"clusters": 3}, "data": {}, "versions": {"ddclust": "0.0.1"}}
+    (tmp_path / "run.json").write_text(json.dumps(run_file))
+    result = run("resume", tmp_path)
+    assert result.exit_code == 2
+    assert "was begun by ddclust 0.0.1; start it anew" in result.output

@@ -117,9 +117,8 @@ def _check_finite(X: Items, column_names: Any) -> None:
     found = first_non_finite(X)
     if found is not None:
         place, value = found
-        shown = {"nan": "NaN"}.get(str(value), str(value))
         raise ValueError(
-            f"X holds {shown} in {described_place(place, column_names)}; remove or fill such values first."
+            f"X holds {value} in {described_place(place, column_names)}; remove or fill such values first."
         )
 
 

@@ -295,7 +295,9 @@ def predict(folder: Path, data: str, out: Path | None, device: str, **options: A
 @main.command()
 @click.argument("labels")
 @click.argument("truth")
-@click.option("--column", help="Of TRUTH: the one with the known classes, if it is a table.")
+@click.option(
+    "--column", help="With the known classes, if TRUTH is a .csv table.  [default: cluster, else the last]"
+)
 @click.option("--kmeans", is_flag=True, help="Also show k-means on the same data (TRUTH must hold the data).")
 def evaluate(labels: str, truth: str, column: str | None, kmeans: bool) -> None:
     """Compare clusters with known classes: accuracy (ACC, best one-to-one mapping) and NMI.
@@ -308,9 +310,9 @@ def evaluate(labels: str, truth: str, column: str | None, kmeans: bool) -> None:
 
     path = Path(labels) / LABELS_FILE if Path(labels).is_dir() else Path(labels)
     found = read_labels(path)
-    is_data = truth in NAMED or Path(truth).is_dir() or column is not None or kmeans
+    is_data = truth in NAMED or Path(truth).is_dir() or kmeans
     bunch = load(truth, truth_column=column, verbose=True) if is_data else None
-    expected = bunch.target if bunch is not None else read_labels(truth)
+    expected = bunch.target if bunch is not None else read_labels(truth, column)
     if expected is None:
         raise DataError(f"{truth!r} holds no truth to compare with.")
     if bunch is not None and len(expected) != len(found):

@@ -216,7 +216,7 @@ def all_equal(items: Items) -> bool:
     return all((block == first).all() for block in blocks(items))
 
 
-def first_non_finite(items: Items) -> tuple[tuple[int, ...], float] | None:
+def first_non_finite(items: Items) -> tuple[tuple[int, ...], str] | None:
     """The place and value of the first NaN or infinity of an array or a CSR matrix, None if there is none."""
     if items.dtype.kind != "f":
         return None
@@ -233,7 +233,8 @@ def first_non_finite(items: Items) -> tuple[tuple[int, ...], float] | None:
             fine = np.isfinite(block.sum(dtype=np.float64))  # several times faster than to ask every value
         if not fine and not np.isfinite(block).all():
             place = tuple(int(i) for i in np.argwhere(~np.isfinite(block))[0])
-            return (before + place[0], *place[1:]), float(block[place])
+            value = "NaN" if np.isnan(block[place]) else str(float(block[place]))
+            return (before + place[0], *place[1:]), value
         before += len(block)
     return None
 

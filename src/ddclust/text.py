@@ -42,6 +42,11 @@ class StemVectorizer(TfidfVectorizer):
         """The function from a text to its word stems."""
         return _StemsOf(self.language)
 
+    def fit(self, raw_documents: Iterable[str], y: object = None) -> Self:
+        """Learn the stems and their weights."""
+        self.fit_transform(raw_documents)
+        return self
+
     def fit_transform(self, raw_documents: Iterable[str], y: object = None) -> Any:
         """The vectors of the texts that decide on the stems, as a CSR matrix."""
         try:

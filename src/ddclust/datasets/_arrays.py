@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,6 +18,21 @@ from ddclust.items import SparseItems, described_place, first_non_finite
 
 DATA_KEYS = ("X", "x", "data", "images")
 TARGET_KEYS = ("y", "target", "labels")
+ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
+# What numpy and zipfile raise for files that are not what their names say.
+UNREADABLE = (
+    *(
+        ValueError,
+        OSError,
+        EOFError,
+        LookupError,
+        OverflowError,
+        SyntaxError,
+        NotImplementedError,
+        RuntimeError,
+    ),
+    *(TypeError, zipfile.BadZipFile, zlib.error, struct.error),
+)
 SPARSE_KEYS = {"indices", "indptr", "shape"}
 
 
@@ -32,7 +48,8 @@ def read_npz(path: Path, reading: Reading) -> Bunch:
     arrays = open_npz(path)
     targets = [name for name in arrays if name in TARGET_KEYS]
     target = arrays[targets[0]] if targets else None
-    data = _sparse(arrays, path) if arrays.keys() >= SPARSE_KEYS else _dense(arrays, path)
+    is_sparse = arrays.keys() >= SPARSE_KEYS or arrays.keys() >= {"format", "shape"}
+    data = _sparse(arrays, path) if is_sparse else _dense(arrays, path)
     check_shape_and_type(data, path)
     check_finite(data, path)
     if target is not None and target.shape != (data.shape[0],):
@@ -46,39 +63,33 @@ def read_npz(path: Path, reading: Reading) -> Bunch:
 def open_npy(path: Path) -> NDArray:
     """The array in a .npy file, as a memory map."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError, OverflowError, SyntaxError) as error:
+        if _begins_with(path, ZIP_MAGIC):
+            raise DataError(f"{str(path)!r} cannot be read as a .npy file: it is an .npz archive; rename it.")
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except DataError:
+        raise
+    except UNREADABLE as error:
         raise DataError(f"{str(path)!r} cannot be read as a .npy file of numbers: {error}") from error
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise DataError(f"{str(path)!r} cannot be read as a .npy file: it is an .npz archive; rename it.")
-    return array
 
 
 def open_npz(path: Path) -> dict[str, NDArray]:
     """All arrays of an .npz file by name."""
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
+        if _begins_with(path, NPY_MAGIC):
             raise DataError(
                 f"{str(path)!r} cannot be read as an .npz file: it is a single .npy array; rename it."
             )
-        with archive:
+        with path.open("rb") as file, zipfile.ZipFile(file), np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except DataError:
         raise
-    except (
-        ValueError,
-        OSError,
-        EOFError,
-        KeyError,
-        OverflowError,
-        SyntaxError,
-        NotImplementedError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except UNREADABLE as error:
         raise DataError(f"{str(path)!r} cannot be read as an .npz file of numbers: {error}") from error
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
 
 
 def one_of(arrays: dict[str, NDArray], keys: tuple[str, ...]) -> str | None:

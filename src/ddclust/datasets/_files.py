@@ -70,14 +70,17 @@ def load_file(
     return _reader(path)(path, reading)
 
 
-def read_labels(path: str | os.PathLike[str]) -> NDArray:
-    """One label per item: from a .npy array, ``y`` of an .npz, or a .csv (column "cluster", else the last)."""
+def read_labels(path: str | os.PathLike[str], column: str | None = None) -> NDArray:
+    """One label per item: from a .npy array, ``y`` of an .npz, or a .csv.
+
+    Of the latter ``column`` is taken, by default "cluster", else the last one.
+    """
     path = Path(path)
     suffix = path.suffix.lower()
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     if suffix == ".csv":
-        labels = _label_column(path)
+        labels = _label_column(path, column)
     elif suffix == ".npy":
         labels = open_npy(path)
     elif suffix == ".npz":
@@ -123,12 +126,18 @@ def _folder_reader(folder: Path) -> Reader:
     return read_image_folder if n_images >= n_texts else read_text_folder
 
 
-def _label_column(path: Path) -> NDArray:
-    """The column "cluster" of a table, else the last one."""
+def _label_column(path: Path, name: str | None) -> NDArray:
+    """The column of that name, by default "cluster", else the last one."""
     rows = [row for _, row in csv_rows(path)]
-    column = rows[0].index(CLUSTER_COLUMN) if CLUSTER_COLUMN in rows[0] else len(rows[0]) - 1
+    header = rows[0]
+    if name is not None and name not in header:
+        raise DataError(f"{str(path)!r} has no column {name!r}; its columns are {', '.join(header)}.")
+    name = name or CLUSTER_COLUMN
+    column = header.index(name) if name in header else len(header) - 1
     cells = [row[column] for row in rows]
     # A first cell that is no number above numbers is a name, and so is one above words that never occurs again.
     rest = cells[1:]
-    is_name = not is_number(cells[0]) and (all(map(is_number, rest)) or cells[0] not in rest)
+    is_name = name in header or (
+        not is_number(cells[0]) and (all(map(is_number, rest)) or cells[0] not in rest)
+    )
     return np.array(rest if is_name and rest else cells)
