@@ -4,6 +4,7 @@ import pickle
 
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import torch
@@ -307,6 +308,15 @@ class Odd(Pairs):
         (Sliceable(np.zeros((5, 0))), ValueError, "vectors of no features"),
         (Sliceable(np.zeros((5, 8, 0))), ValueError, "images of no pixels"),
         (Sliceable(np.zeros((5, 2), dtype="U3")), ValueError, "not numbers"),
+        ([[1, 2], [3, 4], [5]], ValueError, r"Item 2 of X has shape \(1,\), the first one has \(2,\)"),
+        ([np.zeros((8, 8)), np.zeros((8, 9))], ValueError, r"Item 1 of X has shape \(8, 9\)"),
+        ([[1, 2], [3, "four"]], ValueError, "X holds the text 'four' in row 1, column 1"),
+        (
+            pd.DataFrame({"mass": [1, 2], "kind": ["3", "cat"]}),
+            ValueError,
+            r"'cat' in row 1, column 1 \('kind'\)",
+        ),
+        (np.array([["a", "b"], ["c", "d"]]), ValueError, "X holds the text 'a' in row 0, column 0"),
         (scipy.sparse.csr_array((1, 5)), ValueError, "minimum of 2"),
         (scipy.sparse.csr_array(np.ones((30, 2))), ValueError, "identical"),
     ],

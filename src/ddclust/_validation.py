@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -43,20 +44,24 @@ def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
     if len(X.shape) <= 2 and not isinstance(X, (DatasetItems, BlockItems)):
         if not reset and len(estimator.item_shape_) > 1:
             raise ValueError(_wrong_shape(estimator, X.shape))
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            dtype="numeric",
-            accept_sparse="csr",
-            ensure_all_finite=False,
-            ensure_min_samples=2 if reset else 1,
-        )
+        try:
+            X = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                dtype="numeric",
+                accept_sparse="csr",
+                ensure_all_finite=False,
+                ensure_min_samples=2 if reset else 1,
+            )
+        except ValueError as error:
+            _refuse_words(X, error)
+            raise
         X = SparseItems(X) if scipy.sparse.issparse(X) else X
         if reset:
             estimator.item_shape_ = (X.shape[1],)
     else:
-        if isinstance(X, np.ndarray):
+        if not isinstance(X, (DatasetItems, BlockItems)):
             X = check_array(X, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0)
         _check_shape(estimator, X, reset)
     if not isinstance(X, (DatasetItems, BlockItems)):
@@ -82,9 +87,39 @@ def _as_items(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         return X
     if not hasattr(X, "ndim") and not (hasattr(X, "shape") and hasattr(X, "dtype")):
-        return np.asarray(X)
+        return _as_array(X)
     is_stored = hasattr(X, "chunks") or not hasattr(X, "__array__")  # zarr, h5py; sliceables of one's own
     return BlockItems(X) if is_stored and hasattr(X, "dtype") else X
+
+
+def _as_array(X: Any) -> NDArray:
+    """An array of nested sequences; ragged ones are refused with the place."""
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        shapes = [np.shape(item) for item in X]
+        odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if odd is None:
+            raise
+        raise ValueError(
+            f"Item {odd} of X has shape {shapes[odd]}, the first one has {shapes[0]}; all must have one shape."
+        ) from error
+
+
+def _refuse_words(X: Any, error: ValueError) -> None:
+    """A sentence with the place of the first text among numbers, if that is what is wrong."""
+    if "string" not in str(error) or scipy.sparse.issparse(X) or len(X.shape) != 2:
+        return
+    for place, cell in np.ndenumerate(np.asarray(X, dtype=object)):
+        if isinstance(cell, str):
+            try:
+                float(cell)
+            except ValueError:
+                names = getattr(X, "columns", None)
+                raise ValueError(
+                    f"X holds the text {cell!r:.60} in {described_place(place, names)}; encode or remove such columns."
+                    " Texts to be clustered are given as a list."
+                ) from error
 
 
 def _check_shape(estimator: BaseEstimator, X: Items, reset: bool) -> None:

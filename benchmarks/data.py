@@ -1,0 +1,187 @@
+"""Data that does not fit in memory, sparse data, and folders of images: memory and throughput."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from _measure import ratio, save, summary
+from PIL import Image
+
+from ddclust import DDC
+from ddclust.datasets import _images, load_file
+from ddclust.sources import BatchSource, Scaling
+
+PIXELS = (32, 32, 3)
+PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+# A network so small that reading the data is most of the work.
+TINY = """
+import numpy as np, torch, warnings
+from torch import nn
+from ddclust import DDC
+warnings.simplefilter("ignore")
+class Tiny(nn.Module):
+    def __init__(self, input_shape, n_clusters):
+        super().__init__()
+        self.pool = nn.AdaptiveAvgPool2d(2)
+        self.hidden = nn.Linear(4 * input_shape[0], 8)
+        self.output = nn.Linear(8, n_clusters)
+    def forward(self, x):
+        hidden = self.hidden(self.pool(x).flatten(1))
+        return hidden, self.output(hidden)
+"""
+MAPPED = (
+    TINY
+    + "X = np.load({path!r}, mmap_mode='r')\nDDC(10, network=Tiny, n_init=1, max_iter=500, random_state=0).fit(X)\n"
+)
+SPARSE = """
+import numpy as np, resource, scipy.sparse, warnings
+warnings.simplefilter("ignore")
+from ddclust import DDC
+n, d, words = 200_000, 2000, 60
+rng = np.random.default_rng(0)
+indices = rng.integers(0, d, size=n * words, dtype=np.int32)
+X = scipy.sparse.csr_matrix((rng.random(n * words, dtype=np.float32), indices, np.arange(0, n * words + 1, words)), shape=(n, d))
+X.sum_duplicates()
+DDC(4, n_init=1, max_iter=10, random_state=0).fit(X[:1000])  # what torch and the network need
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+DDC(4, n_init=1, max_iter=300, random_state=0).fit(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)
+"""
+
+
+def peak_of(script: str) -> float:
+    output = subprocess.check_output([sys.executable, "-c", script], text=True)
+    return round(float(output.split()[-1]), 1)
+
+
+def memory_of_a_memory_map(folder: Path) -> list[dict]:
+    """Peak resident memory of fit on float32 images in a file, and in one of twice the size."""
+    rows = []
+    item_bytes = 4 * int(np.prod(PIXELS))
+    for gigabytes in (4, 8):
+        path = folder / "images.npy"
+        n = gigabytes * 2**30 // item_bytes + 1
+        X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, *PIXELS))
+        part = np.random.default_rng(0).random((2000, *PIXELS), dtype=np.float32)
+        for start in range(0, n, 2000):
+            X[start : start + 2000] = part[: min(2000, n - start)]
+        del X
+        start = time.perf_counter()
+        peak = peak_of(MAPPED.format(path=str(path)) + PEAK)
+        rows.append(
+            {
+                "what": f"peak resident memory of fit (MB), memory map of {gigabytes} GB float32, {n:,} images",
+                "target": "flat when the file doubles",
+                "median": peak,
+                "seconds": round(time.perf_counter() - start),
+            }
+        )
+        path.unlink()
+    rows.append(
+        {
+            "what": "peak memory at 8 GB / at 4 GB",
+            "target": "about 1",
+            "median": round(rows[1]["median"] / rows[0]["median"], 3),
+        }
+    )
+    return rows
+
+
+def memory_of_sparse_data() -> dict:
+    return {
+        "what": "peak memory of fit beyond the data (MB), CSR 200,000 x 2,000 with 60 words each (1,526 MB as dense"
+        " float32)",
+        "target": "far below dense",
+        "median": peak_of(SPARSE),
+    }
+
+
+def throughput(folder: Path) -> list[dict]:
+    """Memory map against memory, in turns: whole fits of the conv network, and the bare batches."""
+    X = np.random.default_rng(0).integers(0, 255, size=(20_000, 28, 28), dtype=np.uint8)
+    np.save(folder / "mnist.npy", X)
+    mapped = np.load(folder / "mnist.npy", mmap_mode="r")
+
+    def fit(data):
+        DDC(10, n_init=1, max_iter=200, random_state=0).fit(data)
+
+    def batches(data):
+        source = BatchSource(data, Scaling.of(data))
+        for indices in np.array_split(source.order(np.random.default_rng(0)), 200):
+            source.batch(indices)
+
+    return [
+        {
+            "what": "throughput from a memory map / from memory, fit of 200 steps with judging, 20,000 28x28 images",
+            "target": ">= 0.85",
+            **ratio(lambda: fit(X), lambda: fit(mapped), 5),
+        },
+        {
+            "what": "the same for the bare batches of an epoch, without any network",
+            "target": "(to know)",
+            **ratio(lambda: batches(X), lambda: batches(mapped), 9),
+        },
+    ]
+
+
+def folder_of_images(folder: Path, n: int = 20_000) -> list[dict]:
+    """20,000 small JPEG files: all cores against one process, in turns, and how busy the cores are."""
+    pixels = np.random.default_rng(0).integers(0, 255, size=(64, 12, 12, 3), dtype=np.uint8)
+    images = folder / "images"
+    images.mkdir()
+    for i in range(n):
+        Image.fromarray(pixels[i % 64]).resize((96, 96)).save(images / f"{i:05}.jpg")
+    busy, ratios = [], []
+    load_file(images)
+    for _ in range(3):
+        start, cpu = time.perf_counter(), _cpu_of_all()
+        load_file(images)
+        together = time.perf_counter() - start
+        busy.append((_cpu_of_all() - cpu) / together)
+        start = time.perf_counter()
+        with mock.patch.object(_images, "Parallel", return_value=_one_by_one):
+            load_file(images)
+        ratios.append((time.perf_counter() - start) / together)
+    return [
+        {
+            "what": f"{n:,} JPEG files of 96x96 pixels: time of one process / of all cores",
+            "target": "> 1.5 on two cores",
+            **summary(ratios),
+        },
+        {
+            "what": "cores busy meanwhile (of 2), by the processor time of this process and its workers",
+            "target": "about 2",
+            **summary(busy),
+        },
+    ]
+
+
+def _one_by_one(tasks):
+    return (function(*arguments) for function, arguments, _ in tasks)
+
+
+def _cpu_of_all() -> float:
+    """Processor seconds of this process and of the workers, which live on between calls."""
+    import psutil
+
+    this = psutil.Process()
+    return sum(sum(p.cpu_times()[:2]) for p in (this, *this.children(recursive=True)))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as name:
+        rows = folder_of_images(Path(name))
+        print(json.dumps(rows, indent=1), flush=True)
+        rows += throughput(Path(name))
+        rows.append(memory_of_sparse_data())
+        rows += memory_of_a_memory_map(Path(name))
+    save("data", rows)
