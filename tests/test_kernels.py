@@ -32,6 +32,11 @@ def test_distances_are_never_negative():
     assert squared_distances(H).min() >= 0
 
 
+def test_distance_to_itself_is_exactly_zero():
+    H = torch.randn(50, 20, generator=torch.Generator().manual_seed(0)) * 30 + 100
+    assert squared_distances(H).diagonal().tolist() == [0.0] * 50
+
+
 def test_kernel_at_the_median_distance_is_what_each_rule_says():
     # Distances 1, 2, 3: the median is 2.
     H = torch.tensor([[0.0], [1.0], [3.0]], dtype=torch.float64)

@@ -21,7 +21,7 @@ def squared_distances(H: Tensor) -> Tensor:
     Returns
     -------
     Tensor of shape (n, n)
-        Non-negative. The diagonal is zero up to rounding.
+        Non-negative, with a diagonal of zeros.
 
     Examples
     --------
@@ -29,10 +29,29 @@ def squared_distances(H: Tensor) -> Tensor:
     tensor([[ 0., 25.],
             [25.,  0.]])
     """
-    # The expansion |x|^2 - 2xy + |y|^2 loses digits when the points lie far from the origin.
-    H = H - H.mean(dim=0, keepdim=True).detach()  # (n, d)
-    norms = H.square().sum(dim=1)  # (n,)
-    return (norms[:, None] + norms[None, :] - 2 * (H @ H.T)).clamp_min(0)
+    return squared_distances_of_centred(centred(H))
+
+
+def centred(H: Tensor) -> Tensor:
+    """The rows of a matrix less their mean, which carries no gradient.
+
+    Examples
+    --------
+    >>> centred(torch.tensor([[0.0], [4.0]]))
+    tensor([[-2.],
+            [ 2.]])
+    """
+    return H - H.mean(dim=0).detach()
+
+
+def squared_distances_of_centred(H: Tensor) -> Tensor:
+    """:func:`squared_distances` of rows that lie around the origin.
+
+    The expansion |x|^2 - 2xy + |y|^2 is a single matrix product, but loses digits far from there.
+    """
+    G = H @ H.T  # (n, n): inner products, on the diagonal those of each row with itself
+    norms = G.diagonal()
+    return (norms[:, None] + norms).sub(G, alpha=2).clamp_min(0)
 
 
 def median_bandwidth(

@@ -8,12 +8,19 @@ kernel matrix (n, n), ``M`` closeness to the simplex corners (n, k).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
-from ddclust.kernels import BANDWIDTH_RULES, BandwidthRule, gaussian_kernel
+from ddclust.kernels import (
+    BANDWIDTH_RULES,
+    BandwidthRule,
+    centred,
+    median_bandwidth,
+    squared_distances_of_centred,
+)
 
 Reduction = Literal["mean", "sum"]
 REDUCTIONS: tuple[str, ...] = get_args(Reduction)
@@ -61,7 +68,7 @@ def cauchy_schwarz_similarity(A: Tensor, K: Tensor, *, reduction: Reduction = "m
     S = A.T @ K @ A  # (k, k): alpha_i^T K alpha_j
     scale = S.diagonal().clamp_min(EMPTY_CLUSTER).rsqrt()  # (k,)
     total = (S * scale[:, None] * scale[None, :]).triu(1).sum()
-    return total / (k if reduction == "sum" else max(k * (k - 1) / 2, 1))
+    return total * _reduction_factors(len(A), k, reduction)[0]
 
 
 def assignment_overlap(A: Tensor, *, reduction: Reduction = "mean") -> Tensor:
@@ -84,10 +91,10 @@ def assignment_overlap(A: Tensor, *, reduction: Reduction = "mean") -> Tensor:
     >>> assignment_overlap(A, reduction="sum")
     tensor(1.)
     """
-    n = len(A)
+    n, k = A.shape
     # The sum over all pairs is |sum_q alpha_q|^2: the (n, n) matrix need not be formed.
     total = (A.sum(dim=0).square().sum() - A.square().sum()) / 2
-    return total / (1 if reduction == "sum" else max(n * (n - 1) / 2, 1))
+    return total * _reduction_factors(n, k, reduction)[1]
 
 
 def corner_closeness(A: Tensor) -> Tensor:
@@ -151,19 +158,85 @@ def ddc_loss(
     [0.031, 0.333, 0.295]
     """
     _check_choices(bandwidth, bandwidth_rule, reduction, terms, weights)
-    K = gaussian_kernel(hidden, bandwidth=bandwidth, bandwidth_rule=bandwidth_rule)
-    compute = {
-        "divergence": lambda: cauchy_schwarz_similarity(assignments, K, reduction=reduction),
-        "orthogonality": lambda: assignment_overlap(assignments, reduction=reduction),
-        "corners": lambda: cauchy_schwarz_similarity(corner_closeness(assignments), K, reduction=reduction),
-    }
+    n, k = assignments.shape
+    per_cluster_pair, per_item_pair = _reduction_factors(n, k, reduction)
+    factors = (weights[0] * per_cluster_pair, weights[1] * per_item_pair, weights[2] * per_cluster_pair)
+    values = _WeightedTerms.apply(hidden, assignments, bandwidth, bandwidth_rule, factors)
     zero = assignments.new_zeros(())
-    return LossTerms(
-        *(
-            weight * compute[term]() if term in terms else zero
-            for term, weight in zip(TERMS, weights, strict=True)
+    return LossTerms(*(value if term in terms else zero for term, value in zip(TERMS, values, strict=True)))
+
+
+class _WeightedTerms(torch.autograd.Function):
+    """``factors`` times the similarity of A's columns, the overlap of its rows, the similarity of M's columns.
+
+    The functions above say the same, one formula each. A batch is small, so that what they cost is
+    mostly the number of operations that autograd records and walks back through; here the gradients
+    are written out, and A and M = ``corner_closeness(A)`` share their matrix products as U = [A, M].
+
+    With S = U^T K U, r_i = S_ii^(-1/2) and C_ij = r_i r_j S_ij for a pair of clusters i < j,
+    d C_ij / d S_ij = r_i r_j and d C_ij / d S_ii = -C_ij r_i^2 / 2. E is twice the gradient with
+    respect to S, made symmetric: that with respect to U is K U E, that with respect to K is U E U^T / 2.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        A: Tensor,
+        bandwidth: float,
+        bandwidth_rule: BandwidthRule,
+        factors: tuple[float, float, float],
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        k = A.shape[1]
+        H = centred(hidden)
+        squared = squared_distances_of_centred(H)
+        sigma_squared = median_bandwidth(squared, bandwidth, bandwidth_rule).item()
+        K = squared.mul_(-0.5 / sigma_squared).exp_()  # (n, n)
+        U = torch.cat((A, corner_closeness(A)), dim=1)  # (n, 2k)
+        KU = K @ U  # (n, 2k)
+        S = U.T @ KU  # (2k, 2k), of which the two (k, k) blocks on the diagonal have a meaning
+        r = S.diagonal().clamp_min(EMPTY_CLUSTER).rsqrt()  # (2k,)
+        R = torch.outer(r, r)
+        C = (S * R).triu_(1)
+        column_sums = A.sum(dim=0)  # (k,)
+        ctx.save_for_backward(H, K, U, KU, S, R, C, column_sums)
+        ctx.sigma_squared, ctx.factors = sigma_squared, factors
+        overlap = (column_sums.dot(column_sums) - A.square().sum()) / 2
+        return factors[0] * C[:k, :k].sum(), factors[1] * overlap, factors[2] * C[k:, k:].sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, by_divergence: Tensor, by_overlap: Tensor, by_corners: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        H, K, U, KU, S, R, C, column_sums = ctx.saved_tensors
+        factors, k = ctx.factors, len(column_sums)
+        A, M = U[:, :k], U[:, k:]
+        by_pair = torch.block_diag(  # (2k, 2k)
+            (factors[0] * by_divergence).expand(k, k), (factors[2] * by_corners).expand(k, k)
         )
-    )
+        C = C * by_pair
+        E = R * by_pair
+        # An empty cluster's self-similarity was raised to a constant.
+        own = R.diagonal() * (S.diagonal() > EMPTY_CLUSTER)
+        E.diagonal().copy_((C.sum(dim=0) + C.sum(dim=1)) * own).neg_()
+        # The exponents carry the gradient on to the distances |h_i - h_j|^2, and these to the points.
+        pull = (U @ E @ U.T).mul_(K)  # (n, n)
+        pull.diagonal().sub_(pull.sum(dim=1))
+        by_hidden = pull.div_(ctx.sigma_squared) @ H
+
+        by_U = KU @ E  # (n, 2k)
+        by_exponent = by_U[:, k:] * M  # M = exp(2 A - |alpha|^2 - 1)
+        by_A = by_U[:, :k] + 2 * (by_exponent - A * by_exponent.sum(dim=1, keepdim=True))
+        by_A += factors[1] * by_overlap * (column_sums - A)
+        return by_hidden, by_A, None, None, None
+
+
+def _reduction_factors(n: int, k: int, reduction: Reduction) -> tuple[float, float]:
+    """What the sums over pairs of clusters and over pairs of items are multiplied by."""
+    if reduction == "sum":
+        return 1 / k, 1.0
+    return 1 / max(k * (k - 1) / 2, 1), 1 / max(n * (n - 1) / 2, 1)
 
 
 def _check_choices(
