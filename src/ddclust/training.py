@@ -212,18 +212,18 @@ class Trainer:
     def _step(self, x: Tensor, indices: NDArray[np.intp]) -> float:
         """One update of the weights; returns the loss before it."""
         terms = self.objective(self.module, x, indices)
-        total: Tensor = torch.stack(list(terms)).sum()
-        loss = total.item()
-        if not math.isfinite(loss):
+        stacked = torch.stack(list(terms))
+        values: list[float] = stacked.tolist()  # the one moment of a step at which a device is waited for
+        if not all(map(math.isfinite, values)):
             raise NonFiniteLossError(self._diagnosis(x, terms))
         self.optimizer.zero_grad(set_to_none=True)
-        total.backward()
+        stacked.sum().backward()
         self.optimizer.step()
         self.iteration += 1
         self._open["steps"] = self._open.get("steps", 0) + 1
-        for name, value in zip(terms._fields, terms, strict=True):
-            self._open[name] = self._open.get(name, 0.0) + value.item()
-        return loss
+        for name, value in zip(terms._fields, values, strict=True):
+            self._open[name] = self._open.get(name, 0.0) + value
+        return sum(values)
 
     def _diagnosis(self, x: Tensor, terms: Any) -> str:
         """Where a non-finite loss comes from, and what to do about it."""
