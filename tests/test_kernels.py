@@ -79,6 +79,13 @@ def test_single_point():
     assert gaussian_kernel(torch.zeros(1, 2)).tolist() == [[1.0]]
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 100])
+def test_bandwidth_is_of_the_lower_middle_pair(n):
+    squared = squared_distances(torch.randn(n, 3, generator=torch.Generator().manual_seed(n)))
+    pairs = sorted(squared[i, j].item() for i in range(n) for j in range(i))
+    assert median_bandwidth(squared, 1.0).item() == pytest.approx(pairs[(len(pairs) - 1) // 2], rel=1e-6)
+
+
 def test_unknown_rule_is_named():
     with pytest.raises(ValueError, match="squared_median"):
         median_bandwidth(torch.zeros(2, 2), rule="mode")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -86,14 +87,17 @@ def median_bandwidth(
     tiny = torch.finfo(squared.dtype).tiny ** 0.5
     if n < 2:
         return squared.new_tensor(1.0)
-    row, column = torch.triu_indices(n, n, 1, device=squared.device)
-    pairs = squared.detach()[row, column]  # (n (n - 1) / 2,)
-    median = pairs.median()
+    # In order, the matrix has its diagonal of n zeros first and then every pair twice.
+    middle = n + 2 * ((n * (n - 1) // 2 - 1) // 2)
+    # Numpy selects in half of torch's time, less for large n, and the pairs need not be gathered first.
+    values = squared.detach().cpu().numpy()
+    median = float(np.partition(values, middle, axis=None)[middle])
     # Departs from the paper: where more than half of the pairs coincide the median is zero and says
     # nothing about the scale of the rest; the mean does.
-    median = torch.where(median > tiny, median, pairs.mean())
+    if median <= tiny:
+        median = float(values.sum(dtype=np.float64)) / (n * (n - 1))
     sigma_squared = bandwidth * median if rule == "squared_median" else bandwidth**2 * median
-    return sigma_squared.clamp_min(tiny)
+    return squared.new_tensor(max(sigma_squared, tiny))
 
 
 def gaussian_kernel(
