@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import warnings
 from functools import partial
+
+# Threads that spin while they wait for each other lose whole time slices to any other process of the
+# machine, and two-thread figures become noise. Read when torch is loaded; it holds for both sides.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import torch
