@@ -18,7 +18,7 @@ from torch import nn
 
 from ddclust import DDC, DDCLoss
 from ddclust.networks import MLP, ConvNet
-from ddclust.sources import ArraySource, Scaling
+from ddclust.sources import BatchSource, Scaling
 from ddclust.training import Trainer
 
 K, BATCH = 10, 100
@@ -109,7 +109,7 @@ def data(shape, n=3000):
 
 def trainer(network, shape) -> Trainer:
     X = data(shape)
-    return Trainer(network, ArraySource(X, Scaling.of(X)), objective, batch_size=BATCH, learning_rate=1e-5)
+    return Trainer(network, BatchSource(X, Scaling.of(X)), objective, batch_size=BATCH, learning_rate=1e-5)
 
 
 def same_weights(ours, plain) -> None:
