@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 from click.testing import CliRunner
 from PIL import Image
 
@@ -400,7 +401,7 @@ def test_folder_of_images(photos, tmp_path):
     run("predict", out, tmp_path / "few", "--out", tmp_path / "more.csv")
     unknown = run("evaluate", tmp_path / "more.csv", photos)
     assert unknown.exit_code == 2
-    assert "has other items than 'photos', 'dark/new.png' for example" in unknown.output
+    assert "has other items than those that were clustered, 'dark/new.png' for example" in unknown.output
 
 
 def test_blocks(vectors):
@@ -437,3 +438,82 @@ def test_fit_of_another_version_is_not_resumed(tmp_path):
     result = run("resume", tmp_path)
     assert result.exit_code == 2
     assert "was begun by ddclust 0.0.1; start it anew" in result.output
+
+
+def test_labels_and_truth_are_matched_by_name(tmp_path):
+    (tmp_path / "found.csv").write_text("item,cluster\na,0\nb,1\nc,1\n")
+    (tmp_path / "truth.csv").write_text("item,class\nc,y\na,x\nb,y\n")
+    assert "1.000  1.000" in run("evaluate", tmp_path / "found.csv", tmp_path / "truth.csv").output
+    (tmp_path / "unnamed.csv").write_text("class\nx\ny\ny\n")
+    assert "1.000  1.000" in run("evaluate", tmp_path / "found.csv", tmp_path / "unnamed.csv").output
+    (tmp_path / "twice.csv").write_text("item,class\na,y\na,x\nb,y\nc,y\n")
+    assert "not unique" in run("evaluate", tmp_path / "found.csv", tmp_path / "twice.csv").output
+
+
+def test_predict_finds_columns_by_name(vectors):
+    folder, X, _ = vectors
+    fitted = run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    assert fitted.exit_code == 0, fitted.output
+    rows = [f"{age},word,{mass}" for mass, age in X.tolist()]
+    (folder / "other.csv").write_text("\n".join(["age,remark,mass", *rows]))
+    predicted = run("predict", folder / "run", folder / "other.csv")
+    assert predicted.exit_code == 0, predicted.output
+    assert predicted.output == (folder / "run" / "labels.csv").read_text()
+    (folder / "less.csv").write_text("age\n1\n2\n")
+    assert "has no column 'mass'" in run("predict", folder / "run", folder / "less.csv").output
+
+
+@pytest.mark.parametrize("layout", ["channels last", "channels first", "one channel"])
+def test_folder_of_images_for_a_model_of_arrays(photos, layout, tmp_path, rng):
+    X = rng.integers(0, 255, size=(20, 16, 12, 3), dtype=np.uint8)
+    X = {"channels last": X, "channels first": X.transpose(0, 3, 1, 2), "one channel": X[..., :1]}[layout]
+    np.save(tmp_path / "X.npy", X)
+    run("fit", tmp_path / "X.npy", "-k", 2, *QUICK, "--out", tmp_path / "run")
+    predicted = run("predict", tmp_path / "run", photos, "--out", tmp_path / "new.csv")
+    assert predicted.exit_code == 0, predicted.output
+    images = load(photos, image_size=(16, 12), colour="grey" if layout == "one channel" else "rgb").data
+    shaped = images.transpose(0, 3, 1, 2) if layout == "channels first" else images.reshape(-1, *X.shape[1:])
+    labels = DDC.load(tmp_path / "run" / "model").predict(shaped)
+    rows = list(csv.DictReader((tmp_path / "new.csv").read_text().splitlines()))
+    assert [int(row["cluster"]) for row in rows] == labels.tolist()
+
+
+def test_predict_warns_in_a_sentence(tmp_path):
+    (tmp_path / "docs.txt").write_text("ships sail\nbread bakes\n" * 5)
+    run("fit", tmp_path / "docs.txt", "-k", 2, *QUICK, "--out", tmp_path / "run")
+    (tmp_path / "new.txt").write_text("zebra\n")
+    predicted = run("predict", tmp_path / "run", tmp_path / "new.txt")
+    assert "Warning: 1 of 1 texts hold none of the" in predicted.output
+    assert ".py" not in predicted.output
+
+
+def test_names_of_files_that_are_no_utf8(photos, tmp_path):
+    os.rename(photos / "dark" / "0.png", os.fsencode(photos / "dark") + b"/\xff\xe9.png")
+    fitted = run("fit", photos, "-k", 2, *QUICK, "--out", tmp_path / "run")
+    assert fitted.exit_code == 0, fitted.output
+    assert "dark/\\udcff\\udce9.png," in (tmp_path / "run" / "labels.csv").read_text()
+
+
+def test_resume_from_another_folder(tmp_path, monkeypatch, blobs):
+    np.savetxt(tmp_path / "blobs.csv", blobs[0], delimiter=",")
+    monkeypatch.chdir(tmp_path)
+    run("fit", "blobs.csv", "-k", 3, *QUICK, "--out", "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record | {"status": "running"}))
+    monkeypatch.chdir("/")
+    resumed = run("resume", tmp_path / "run")
+    assert resumed.exit_code == 0, resumed.output
+    assert "Results" in resumed.output
+
+
+def test_sparse_data_in_blocks_is_refused(tmp_path):
+    scipy.sparse.save_npz(tmp_path / "X.npz", scipy.sparse.random_array((20, 5), density=0.5, rng=0))
+    result = run("fit", tmp_path / "X.npz", "-k", 2, *QUICK, "--out", tmp_path / "run", "--blocks")
+    assert "--blocks is for arrays" in result.output
+
+
+def test_a_file_with_the_name_of_a_data_set(tmp_path, monkeypatch):
+    (tmp_path / "circles").mkdir()
+    monkeypatch.chdir(tmp_path)
+    result = run("fit", "circles", "-k", 2, *QUICK, "--out", "run")
+    assert "Note: 'circles' is the named data set, not the file; for that say './circles'." in result.output

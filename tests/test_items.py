@@ -1,6 +1,7 @@
 """Every kind of data gives the same clusters as the plain array with the same values."""
 
 import pickle
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse
 import torch
 import zarr
+from sklearn.base import clone
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ddclust import DDC
@@ -74,10 +76,10 @@ def in_zarr(X, tmp_path):
     return stored
 
 
-def in_hdf5(X, tmp_path):
+def in_hdf5(X, tmp_path, mode="r"):
     with h5py.File(tmp_path / "X.h5", "w") as file:
         file.create_dataset("group/X", data=X, chunks=(7, *X.shape[1:]))
-    return h5py.File(tmp_path / "X.h5", "r")["group/X"]
+    return h5py.File(tmp_path / "X.h5", mode)["group/X"]
 
 
 KINDS = {
@@ -103,14 +105,15 @@ def quick(**params):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_vectors(kind, rng, tmp_path):
     X = rng.normal(size=(60, 3)) + 5 * (np.arange(60)[:, None] % 2)
-    expected = quick().fit(BlockItems(X) if kind in IN_BLOCKS else X)
     given = KINDS[kind](X, tmp_path)
+    if kind in IN_BLOCKS:
+        given = BlockItems(given, block_length=7)
+    expected = quick().fit(BlockItems(X, block_length=7) if kind in IN_BLOCKS else X)
     model = quick().fit(given)
     np.testing.assert_array_equal(model.predict_proba(given), model.probabilities_)
     np.testing.assert_array_equal(model.predict_proba(X), model.probabilities_)
     np.testing.assert_array_equal(model.transform(given), model.transform(X))
-    if kind not in IN_BLOCKS:
-        np.testing.assert_array_equal(model.probabilities_, expected.probabilities_)
+    np.testing.assert_array_equal(model.probabilities_, expected.probabilities_)
     assert model.n_features_in_ == 3
 
 
@@ -124,18 +127,42 @@ def test_every_kind_of_images(kind, images, tmp_path):
     np.testing.assert_array_equal(model.predict_proba(images), model.probabilities_)
 
 
-@pytest.mark.parametrize("kind", ["data set", "zarr", "HDF5", "memory map"])
-def test_worker_processes_get_the_same_data(kind, images, tmp_path):
-    alone, together = (
-        quick(n_init=2, n_jobs=n).fit(KINDS[kind](images, tmp_path / str(n))) for n in made(tmp_path)
-    )
+def written_to(X, tmp_path, mode):
+    """A memory map in which every value was changed after it was opened."""
+    np.save(tmp_path / "X.npy", np.zeros_like(X))
+    opened = np.load(tmp_path / "X.npy", mmap_mode=mode)
+    opened[:] = X
+    return opened
+
+
+IN_WORKERS = {
+    "data set": KINDS["data set"],
+    "zarr": in_zarr,
+    "HDF5": in_hdf5,
+    "HDF5 that is being written": lambda X, path: in_hdf5(X, path, "r+"),
+    "memory map": mapped,
+    "changed memory map": lambda X, path: written_to(X, path, "r+"),
+    "copy on write": lambda X, path: written_to(X, path, "c"),
+    "part of a map": lambda X, path: mapped(np.concatenate([X, X]), path)[len(X) :],
+    "map of no file": lambda X, path: unlinked(X, path),
+}
+
+
+def unlinked(X, tmp_path):
+    opened = mapped(X, tmp_path)
+    (tmp_path / "X.npy").unlink()
+    return opened
+
+
+@pytest.mark.parametrize("kind", IN_WORKERS)
+def test_worker_processes_get_the_same_data(kind, rng, tmp_path):
+    X = rng.integers(
+        0, 255, size=(2500, 25, 20), dtype=np.uint8
+    )  # above the size from which joblib shares arrays
+    model, items = quick(n_init=2, max_iter=3), IN_WORKERS[kind](X, tmp_path)
+    alone = clone(model).set_params(n_jobs=1).fit(items)
+    together = clone(model).set_params(n_jobs=2).fit(items)
     np.testing.assert_array_equal(alone.probabilities_, together.probabilities_)
-
-
-def made(tmp_path):
-    for n in (1, 2):
-        (tmp_path / str(n)).mkdir()
-        yield n
 
 
 @pytest.mark.parametrize("container", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
@@ -206,17 +233,48 @@ def test_each_block_is_read_once_per_epoch(rng):
 
     items = BlockItems(Counted(rng.normal(size=(500, 2))), block_length=10)
     source = BatchSource(items, Scaling.of(items))
-    reads.clear()
     order = source.order(np.random.default_rng(0))
-    got = np.concatenate([source.batch(batch).numpy() for batch in np.array_split(order, 50)])
-    np.testing.assert_array_equal(got, source.scaling(items[order]).numpy())
-    n_blocks = 50
-    assert len(reads[: n_blocks + 1]) >= n_blocks
-    reads.clear()
+    batches = np.array_split(order, 50)
+    expected = source.scaling(items[order]).numpy()
     items._cache.clear()
-    for batch in np.array_split(order, 50):
+    reads.clear()
+    got = np.concatenate([source.batch(batch).numpy() for batch in batches])
+    np.testing.assert_array_equal(got, expected)
+    n_blocks, n_windows = 50, 7
+    assert n_blocks <= len(reads) <= n_blocks + n_windows  # a batch across two windows may read a block again
+
+
+def test_order_in_blocks_shuffles_blocks_and_items():
+    items = BlockItems(np.zeros((1000, 1)), block_length=10)
+    order = shuffled(items, np.random.default_rng(0))
+    window = order[:80]  # of eight blocks
+    assert len(set(window // 10)) == 8
+    assert (np.diff(np.unique(window // 10)) > 1).any()  # not neighbours
+    assert (np.diff(window) == 1).mean() < 0.1
+    assert len(set(window[:20] // 10)) > 4  # mixed, not one block after the other
+
+
+def test_pages_are_let_go_of(tmp_path, monkeypatch):
+    def resident():
+        """Of this process, in MB, memory-mapped files only."""
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssFile"))
+
+    if not Path("/proc/self/status").exists():
+        pytest.skip("only Linux tells")
+    X = mapped(np.ones((60_000, 1000), dtype=np.uint8).reshape(-1, 25, 40), tmp_path)
+    monkeypatch.setattr("ddclust.sources.MAPPED_BYTES", 4 * 2**20)
+    monkeypatch.setattr("ddclust.items.BLOCK_BYTES", 32 * 2**20)
+    source = BatchSource(X, Scaling.of(X))
+    before = resident()
+    for batch in np.array_split(source.order(np.random.default_rng(0)), 600):
         source.batch(batch)
-    assert len(reads) <= n_blocks + items.window_blocks  # a batch across two windows may read a few twice
+    assert resident() - before < 20
+    for _ in blocks(X):
+        pass
+    assert resident() - before < 20
+    assert X.sum() == X.size  # all pages at once
+    assert resident() - before > 40  # so that the limits above mean something
 
 
 def test_items_in_blocks_travel(tmp_path, rng):
@@ -291,6 +349,17 @@ class Ragged(Pairs):
         return np.zeros(3 if i < 10 else 4)
 
 
+class Mixed(Pairs):
+    def __getitem__(self, i):
+        return np.zeros(3, dtype=np.int64 if i == 0 else np.float64)
+
+
+def wrong_indices():
+    X = scipy.sparse.csr_array(np.eye(4))
+    X.indices[2] = 99
+    return X
+
+
 class Odd(Pairs):
     def __getitem__(self, i):
         return {"image": 1}
@@ -317,6 +386,14 @@ class Odd(Pairs):
             r"'cat' in row 1, column 1 \('kind'\)",
         ),
         (np.array([["a", "b"], ["c", "d"]]), ValueError, "X holds the text 'a' in row 0, column 0"),
+        (
+            Mixed(np.zeros((20, 3))),
+            ValueError,
+            "Item 1 of the Dataset is of type float64, the first one of int64",
+        ),
+        (np.ma.masked_equal(np.eye(3), 1), ValueError, "masked values"),
+        (np.array([["2020-01-01"], ["2021-01-01"]], dtype="datetime64[D]"), ValueError, "not numbers"),
+        (wrong_indices(), ValueError, "not a valid sparse matrix"),
         (scipy.sparse.csr_array((1, 5)), ValueError, "minimum of 2"),
         (scipy.sparse.csr_array(np.ones((30, 2))), ValueError, "identical"),
     ],
@@ -348,3 +425,50 @@ def test_data_set_of_pictures():
     assert items.shape == (30, 8, 9, 3)
     assert items[np.array([7])][0, 0, 0].tolist() == [7, 0, 0]
     assert quick().fit(Pictures(np.zeros(30))).item_shape_ == (8, 9, 3)
+
+
+def test_data_set_of_lists():
+    class Lists(Pairs):
+        def __getitem__(self, i):
+            return self.X[i].tolist()
+
+    class ListPairs(Pairs):
+        def __getitem__(self, i):
+            return [torch.from_numpy(self.X[i]).requires_grad_(), i]
+
+    X = np.arange(40.0).reshape(10, 4)
+    for kind in (Lists, ListPairs):
+        np.testing.assert_array_equal(DatasetItems(kind(X))[:], X)
+    bfloat = torch.arange(40.0).reshape(10, 4).bfloat16()
+    np.testing.assert_array_equal(DatasetItems(Pairs(bfloat, lambda t: t))[:], X)
+    quick().fit(bfloat)
+
+
+@pytest.mark.parametrize("block_length", [0, -1, 1.5])
+def test_bad_block_length(block_length):
+    with pytest.raises(ValueError, match="block_length"):
+        BlockItems(np.zeros((5, 2)), block_length)
+
+
+@pytest.mark.parametrize("stored", [[[1, 2]], scipy.sparse.csr_array((3, 3)), pd.DataFrame({"a": [1]})])
+def test_what_cannot_be_read_in_blocks(stored):
+    with pytest.raises(TypeError, match="BlockItems takes an array"):
+        BlockItems(stored)
+
+
+def test_reordered_columns_of_an_arrow_table_are_refused(rng):
+    import pyarrow as pa
+
+    table = pa.table({"mass": rng.normal(size=30), "age": rng.normal(size=30)})
+    model = quick().fit(table)
+    assert model.feature_names_in_.tolist() == ["mass", "age"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table.select(["age", "mass"]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_images_on_another_scale(images, dtype):
+    model = quick().fit(images if dtype == np.uint8 else images.astype(dtype) / 255)
+    other = images / 255 if dtype == np.uint8 else images
+    with pytest.warns(UserWarning, match="another scale"):
+        model.predict(other)

@@ -103,6 +103,37 @@ def test_missing_file_is_named_with_its_place(name, nothing_at_hand):
         load(name)
 
 
+def test_missing_data_folder_is_mentioned(nothing_at_hand, monkeypatch):
+    monkeypatch.setenv("DDCLUST_DATA", "/nowhere")
+    with pytest.raises(DataError, match=r"'/nowhere', which does not exist \(DDCLUST_DATA\)"):
+        load("agnews")
+
+
+@pytest.mark.parametrize(("name", "file"), [("mnist", "mnist-openml.npz"), ("reuters", "reuters-rcv1.npz")])
+def test_damaged_cache(name, file, nothing_at_hand):
+    nothing_at_hand.mkdir(parents=True)
+    np.savez(nothing_at_hand / file, other=np.zeros(3))
+    with pytest.raises(DataError, match=f"{file}' is damaged: it lacks"):
+        load(name)
+
+
+def test_unwritable_cache_keeps_what_was_fetched(nothing_at_hand, monkeypatch, rng):
+    bunch, _ = rcv1(rng)
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **k: bunch)
+
+    def full(*args):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("ddclust.datasets._fetch.write_file", full)
+    with pytest.warns(UserWarning, match="could not be kept"):
+        assert len(load_reuters(per_class=5).target) == 20
+
+
+def test_options_do_not_apply_to_named_sets():
+    with pytest.raises(DataError, match="truth_column='x' does not apply to the named data set 'digits'"):
+        load("digits", truth_column="x")
+
+
 def test_cache_is_the_second_place(nothing_at_hand, monkeypatch):
     needs_path = Path(__file__)  # any file
     nothing_at_hand.mkdir(parents=True)

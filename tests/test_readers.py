@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import string
 
 import numpy as np
@@ -47,7 +48,8 @@ def test_npy_round_trip(X, tmp_path):
     bunch = load_file(tmp_path / "X.npy")
     assert isinstance(bunch.data, np.memmap)
     same(np.asarray(bunch.data), X)
-    assert bunch.item_names == [str(i) for i in range(len(X))]
+    assert list(bunch.item_names) == [str(i) for i in range(len(X))]
+    assert bunch.item_names[-1:] == [str(len(X) - 1)]
 
 
 @PROPERTY
@@ -204,6 +206,14 @@ def test_cut_files_are_data_or_a_sentence(cut, suffix, tmp_path):
         ("a.csv", "a,b\n1,2\n", {"id_column": "c"}, "has no column 'c'; its columns are a, b"),
         ("a.csv", "id\n1\n", {}, "no column left to cluster"),
         ("a.csv", "\n\n", {}, "is empty"),
+        ("a.csv", "1,NA,3\n4,5,6\n", {}, "line 1, column '1' holds 'NA', which is no number"),
+        ("a.csv", "1,,3\n4,5,6\n", {}, "line 1, column '1' is empty"),
+        ("a.csv", 'text\n"hello there\nsecond\nthird', {"text_column": "text"}, "cannot be read as a table"),
+        ("a.csv", "a,a\n1,2\n", {"truth_column": "a"}, "has several columns 'a'"),
+        ("a.csv", "a,kind\n1,x\n2,\n", {"truth_column": "kind"}, "line 3 has no class in column 'kind'"),
+        ("a.csv", "a,b\n1,2\n", {"value_columns": ["a", "c"]}, "has no column 'c'"),
+        ("a.csv", "a,b\n1,2\n", {"image_size": 8}, "image_size=8 does not apply"),
+        ("a.txt", "one\n", {"id_column": "x"}, "id_column='x' does not apply"),
         ("a.tsv", "a\tb\n1\ttwo\n", {}, "line 2, column 'b' holds 'two'"),
         ("a.txt", " \n\n", {}, "is empty"),
         ("a.txt", "one\ntw\0o\n", {}, "line 2 holds a zero byte"),
@@ -233,6 +243,10 @@ def test_bad_files(name, content, options, sentence, tmp_path):
         ({"a": ["x", "y"]}, {}, "no numeric column to cluster"),
         ({"a": []}, {}, "holds no rows"),
         ({"a": [1, 2]}, {"truth_column": "b"}, "has no column 'b'"),
+        ({"a": [True, None]}, {}, "row 1, column 'a' holds NaN"),
+        ({"a": [1, 2], "b": ["x", None]}, {"truth_column": "b"}, "row 1 has no class in column 'b'"),
+        ({"a": [[1.0, 2.0], [3.0]]}, {}, "row 1, column 'a' holds 1 values, the first row 2"),
+        ({"a": [[1.0, 2.0], None]}, {}, "row 1, column 'a' holds 0 values"),
     ],
 )
 def test_bad_parquet(frame, options, sentence, tmp_path):
@@ -253,6 +267,47 @@ def test_parquet_keeps_types_and_takes_decimals(tmp_path):
     assert load_file(tmp_path / "b.parquet").data.tolist() == [[1.5, 1], [2.25, 0]]
 
 
+def test_parquet_column_of_embeddings(tmp_path):
+    frame = pd.DataFrame({"id": ["a", "b"], "mass": [7.0, 8.0], "embedding": [[1.0, 2.0], [3.0, 4.0]]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    bunch = load_file(tmp_path / "a.parquet")
+    assert bunch.data.tolist() == [[7, 1, 2], [8, 3, 4]]
+    assert bunch.feature_names == ["mass", "embedding[0]", "embedding[1]"]
+    again = load_file(tmp_path / "a.parquet", value_columns=bunch.feature_names)
+    assert again.data.tolist() == bunch.data.tolist()
+
+
+@pytest.mark.parametrize("name", ["ID", "Id", ""])
+def test_row_numbers_are_names_not_features(name, tmp_path):
+    (tmp_path / "a.csv").write_text(f"{name},x,y\n7,1,2\n9,3,4\n")
+    bunch = load_file(tmp_path / "a.csv")
+    assert bunch.data.tolist() == [[1, 2], [3, 4]]
+    assert bunch.item_names == ["7", "9"]
+    assert f"The column {name!r} names the items" in bunch.notes[0]
+    frame = pd.DataFrame({"x": [1, 2]}, index=[5, 6])
+    frame.to_parquet(tmp_path / "a.parquet")
+    bunch = load_file(tmp_path / "a.parquet")
+    assert bunch.data.tolist() == [[1], [2]]
+    assert bunch.item_names == ["5", "6"]
+
+
+def test_a_header_may_hold_years(tmp_path):
+    (tmp_path / "a.csv").write_text("name,2019,2020\nx,1,2\ny,3,4\n")
+    bunch = load_file(tmp_path / "a.csv", id_column="name")
+    assert bunch.data.tolist() == [[1, 2], [3, 4]]
+    assert bunch.feature_names == ["2019", "2020"]
+
+
+def test_columns_are_found_by_name(tmp_path):
+    (tmp_path / "a.csv").write_text("cost,kind,width\n1,x,2\n3,y,4\n")
+    assert load_file(tmp_path / "a.csv", value_columns=["width", "cost"]).data.tolist() == [[2, 1], [4, 3]]
+
+
+def test_names_that_are_no_utf8_are_escaped(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": "\\ud800x", "text": "a"}\n{"id": null, "text": "b"}\n')
+    assert load_file(tmp_path / "a.jsonl").item_names == ["\\ud800x", "2"]
+
+
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     import builtins
 
@@ -268,10 +323,12 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
         load_file(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("form", [{}, {"format": np.array(b"csr")}, {"format": np.array(b"csc")}])
 @pytest.mark.parametrize(
     "change",
     [
         {"indices": np.array([0, 9])},
+        {"indices": np.array([0, -1])},
         {"indptr": np.array([0, 5, 2])},
         {"shape": np.array([2])},
         {"data": np.array(["a", "b"])},
@@ -279,14 +336,14 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
         {"format": np.array("nonsense")},
     ],
 )
-def test_bad_sparse_files(change, tmp_path):
+def test_bad_sparse_files(change, form, tmp_path):
     parts = {
         "data": np.array([1.0, 2.0]),
         "indices": np.array([0, 1]),
         "indptr": np.array([0, 1, 2]),
         "shape": np.array([2, 2]),
     }
-    np.savez(tmp_path / "a.npz", **(parts | change))
+    np.savez(tmp_path / "a.npz", **(parts | form | change))
     with pytest.raises(DataError, match=r"a\.npz"):
         load_file(tmp_path / "a.npz")
 
@@ -371,7 +428,7 @@ def test_small_images_of_one_size_stay_as_they_are(tmp_path, rng):
 def test_images_of_16_bits_are_scaled_not_clipped(tmp_path):
     ramp = np.linspace(0, 65535, 64 * 64).reshape(64, 64).astype(np.uint16)
     Image.fromarray(ramp).save(tmp_path / "a.png")
-    read = _images.read_image(tmp_path / "a.png", (64, 64))
+    read = _images.read_image(tmp_path / "a.png", (64, 64))[0]
     np.testing.assert_allclose(read, ramp / 257, atol=1.5)
 
 
@@ -381,7 +438,7 @@ def test_images_lie_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 3  # upside down
     upright.rotate(180).save(tmp_path / "a.jpg", exif=exif, quality=95)
-    read = _images.read_image(tmp_path / "a.jpg", (64, 64))
+    read = _images.read_image(tmp_path / "a.jpg", (64, 64))[0]
     assert read[:30].mean() > 250
     assert read[34:].mean() < 5
 
@@ -390,7 +447,7 @@ def test_crop_is_central(tmp_path):
     wide = Image.new("L", (90, 30))
     wide.paste(255, (30, 0, 60, 30))
     wide.save(tmp_path / "a.png")
-    assert (_images.read_image(tmp_path / "a.png", (30, 30)) == 255).all()
+    assert (_images.read_image(tmp_path / "a.png", (30, 30))[0] == 255).all()
 
 
 def test_a_few_unreadable_images_are_listed_and_skipped(photos, tmp_path):
@@ -412,6 +469,58 @@ def test_a_few_unreadable_images_are_listed_and_skipped(photos, tmp_path):
     images = dict(zip(bunch.item_names, bunch.data, strict=True))
     same(images["dog/jpeg.png"], images["cat/b.jpg"])
     same(images["cat/more9.png"], images["cat/a.png"])
+
+
+def test_what_is_no_file_or_visited_before_is_passed_over(photos):
+    os.mkfifo(photos / "cat" / "pipe.png")
+    (photos / "cat" / "again").symlink_to(photos)
+    (photos / "dangling.png").symlink_to(photos / "nowhere.png")
+    outside = photos.parent / "outside"
+    picture(outside / "z.png")
+    (photos / "bird").symlink_to(outside)
+    bunch = load(photos)
+    assert len(bunch.data) == 11
+    assert bunch.target_names == ["bird", "cat", "dog"]
+
+
+def test_one_colour_image_that_was_not_looked_at_makes_all_colour(tmp_path, monkeypatch):
+    monkeypatch.setattr(_images, "LOOKED_AT", 5)
+    for i in range(20):
+        picture(tmp_path / "a" / f"{i:02}.png", mode="L", colour=i, size=(9, 9))
+    assert load_file(tmp_path / "a").data.shape == (20, 9, 9)
+    picture(tmp_path / "a" / "03.png", size=(9, 9))
+    assert load_file(tmp_path / "a").data.shape == (20, 9, 9, 3)
+
+
+def test_values_without_a_range_are_refused(photos):
+    Image.fromarray(np.full((30, 30), 3.5, dtype=np.float32)).save(photos / "cat" / "f.tiff")
+    Image.fromarray(np.full((30, 30), 10**6, dtype=np.int32)).save(photos / "cat" / "i.tiff")
+    assert set(load(photos).skipped) == {"cat/f.tiff", "cat/i.tiff"}
+
+
+def test_images_with_annotations_are_images(photos):
+    for i in range(15):
+        (photos / "cat" / f"{i}.txt").write_text("0 0.5 0.5 0.1 0.1")
+    (photos / "notes.heic").touch()
+    bunch = load(photos)
+    assert bunch.data.ndim == 4
+    assert bunch.notes == ["Files of other kinds are left out: 16 .txt, 1 .heic."]
+
+
+def test_images_are_read_by_several_processes(tmp_path, monkeypatch):
+    used = []
+    usual = _images.Parallel
+
+    def watched(n_jobs, **options):
+        used.append(n_jobs)
+        return usual(n_jobs=n_jobs, **options)
+
+    monkeypatch.setattr(_images, "Parallel", watched)
+    monkeypatch.setattr(_images, "TASK_FILES", 2)
+    for i in range(7):
+        picture(tmp_path / "a" / f"{i}.png", size=(8, 8))
+    load_file(tmp_path / "a")
+    assert used == [-1]
 
 
 def test_too_many_unreadable_images_are_an_error(photos):
@@ -477,4 +586,6 @@ def test_bad_options_for_images(photos, options):
 
 def test_labels_with_any_delimiter(tmp_path):
     (tmp_path / "a.csv").write_text("item;cluster\nx;2\ny;1\n")
-    assert read_labels(tmp_path / "a.csv").tolist() == ["2", "1"]
+    labels, names = read_labels(tmp_path / "a.csv")
+    assert labels.tolist() == ["2", "1"]
+    assert names == ["x", "y"]

@@ -1,3 +1,5 @@
+import unicodedata
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,6 +43,19 @@ def test_words():
     assert StemVectorizer("german").build_analyzer()("Die Häuser") == ["die", "haus"]
     with pytest.raises(ValueError, match="language='klingon' has no stemmer; there are"):
         StemVectorizer("klingon").fit(TEXTS)
+
+
+def test_marks_belong_to_words():
+    hindi = StemVectorizer("hindi").build_analyzer()("हिन्दी भाषा")
+    assert len(hindi) == 2
+    french = StemVectorizer("french").build_analyzer()
+    assert french(unicodedata.normalize("NFD", "élève café")) == french("élève café")
+    assert StemVectorizer("turkish").build_analyzer()("İSTANBUL") == ["istanbul"]
+
+
+def test_keys_are_no_texts():
+    with pytest.raises((ValueError, TypeError)):
+        quick().fit({"one": [1], "two": [2]})
 
 
 def test_vectorizer_clones():
@@ -108,7 +123,9 @@ def test_numbers_for_a_model_of_texts(blobs):
     ("X", "sentence"),
     [
         ("one text", "give a list of texts"),
-        (["a text", None, "another"], "item 1 is a NoneType"),
+        (["a text", None, "another"], "item 1 is of type NoneType"),
+        ([None, "a text"], "item 0 is of type NoneType"),
+        ([b"bytes", b"more"], "item 0 is of type bytes"),
         (["12 34", "the and of"] * 3, "Not one of the texts holds a word"),
     ],
 )

@@ -512,14 +512,22 @@ class DDC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseE
     def _source(self, X: Any) -> BatchSource:
         check_is_fitted(self, "modules_")
         X = check_items(self, self._vectors(X, reset=False), reset=False)
-        if self.scaling_.is_of_bytes and X.dtype != np.uint8 and X[:256].max() <= 1:
+        source = BatchSource(X, self.scaling_)
+        if len(self.item_shape_) > 1:
+            self._warn_of_another_scale(source)
+        return source
+
+    def _warn_of_another_scale(self, source: BatchSource) -> None:
+        """Images are scaled to [0, 1] as those of the fit were; see whether the first of the new ones fit in there."""
+        x = source.batch(slice(0, 256))
+        as_fractions = self.scaling_.is_of_bytes and source.items.dtype != np.uint8 and x.max() <= 1 / 255
+        if as_fractions or x.max() > 3 or x.min() < -2:
             warnings.warn(
-                "The model was fitted on images with values from 0 to 255, but X has none above 1; give it the same"
-                " scale.",
+                "The values of X are on another scale than those that the model was fitted on"
+                + (" (0 to 255)." if self.scaling_.is_of_bytes else "."),
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return BatchSource(X, self.scaling_)
 
     def _member_probabilities(self, source: BatchSource) -> list[NDArray[np.float32]]:
         """The soft assignments of each voting network, aligned."""

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from ddclust import _runs
 from ddclust._checkpoints import RunState, RunStore
-from ddclust.items import Items
+from ddclust.items import Items, for_other_processes
 
 POLL_SECONDS = 0.2
 # Rounds in which workers die and not one run gets to its end before the fit gives up.
@@ -148,6 +148,10 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
     """The state of each call as it ends; calls whose worker died are made again."""
     backend, _ = get_active_backend()
     workers = min(effective_n_jobs(n_jobs), max(len(calls), 1))
+    if workers > 1:
+        X = for_other_processes(next(iter(calls.values()))[0])
+        workers = 1 if X is None else workers
+        calls = {run: (X, *arguments[1:]) for run, arguments in calls.items()} if X is not None else calls
     if workers == 1 and type(backend).__name__ in ("LokyBackend", "SequentialBackend"):
         for arguments in calls.values():
             yield _runs.advance_run(*arguments)

@@ -20,6 +20,7 @@ from ddclust.items import (
     Items,
     SparseItems,
     all_equal,
+    as_array,
     described_place,
     first_non_finite,
 )
@@ -57,7 +58,11 @@ def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
         except ValueError as error:
             _refuse_words(X, error)
             raise
-        X = SparseItems(X) if scipy.sparse.issparse(X) else X
+        if scipy.sparse.issparse(X):
+            _check_sparse(X)
+            X = SparseItems(X)
+        elif X.dtype.kind not in "biuf":
+            raise ValueError(f"X holds values of type {X.dtype}, not numbers.")
         if reset:
             estimator.item_shape_ = (X.shape[1],)
     else:
@@ -74,18 +79,20 @@ def _as_items(X: Any) -> Any:
     if isinstance(X, (DatasetItems, BlockItems)):
         return X
     if isinstance(X, torch.Tensor):
-        return X.detach().cpu().numpy()
+        return as_array(X)
     if isinstance(X, IterableDataset):
         raise TypeError(
             "X is an IterableDataset, which has no length and no order; give a map-style Dataset, one with __len__"
             " and __getitem__."
         )
-    if isinstance(X, TensorDataset):
+    if isinstance(X, TensorDataset) and X.tensors:
         return _as_items(X.tensors[0])
     if isinstance(X, Dataset):
         return DatasetItems(X)
-    if scipy.sparse.issparse(X):
+    if scipy.sparse.issparse(X) or hasattr(X, "__dataframe__"):
         return X
+    if np.ma.is_masked(X):
+        raise ValueError("X is an array with masked values; fill them first (X.filled(...)).")
     if not hasattr(X, "ndim") and not (hasattr(X, "shape") and hasattr(X, "dtype")):
         return _as_array(X)
     is_stored = hasattr(X, "chunks") or not hasattr(X, "__array__")  # zarr, h5py; sliceables of one's own
@@ -146,6 +153,14 @@ def _check_shape(estimator: BaseEstimator, X: Items, reset: bool) -> None:
         vars(estimator).pop("feature_names_in_", None)
     elif item_shape != estimator.item_shape_:
         raise ValueError(_wrong_shape(estimator, X.shape))
+
+
+def _check_sparse(X: Any) -> None:
+    """Refuse a CSR matrix with indices outside of it, which would be read from and written to beyond its memory."""
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"X is not a valid sparse matrix: {error}.") from error
 
 
 def _check_finite(X: Items, column_names: Any) -> None:

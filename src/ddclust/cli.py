@@ -25,8 +25,8 @@ optional truth called y), .csv, .tsv or .parquet (numbers, a row per item; or te
 line), .jsonl (an object per line)."""
 
 
-def reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say how to read DATA."""
+def column_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say what the columns of DATA are."""
     options = [
         click.option(
             "--text", metavar="COLUMN,...", help="Cluster the texts in this column, or these, of a table."
@@ -35,6 +35,15 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
             "--id", metavar="COLUMN", help="Names the items in the output.  [default: id, if there is one]"
         ),
         click.option("--truth", metavar="COLUMN", help="The known classes; only compared with, never used."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def image_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how to read a folder of images."""
+    options = [
         click.option(
             "--size",
             type=click.IntRange(min=1),
@@ -47,7 +56,7 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["auto", "grey", "rgb"]),
             default="auto",
             show_default=True,
-            help="Of images in a folder.",
+            help="Of images in a folder; auto: grey if all are.",
         ),
     ]
     for option in reversed(options):
@@ -102,7 +111,8 @@ def main() -> None:
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: DATA-clusters]"
 )
-@reading_options
+@column_options
+@image_options
 @click.option(
     "--language", default="english", show_default=True, help="Of texts: whose word stems are counted."
 )
@@ -191,7 +201,10 @@ def resume(folder: Path, quiet: bool) -> None:
     if not is_unfinished(folder):
         click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
         return
-    _train(folder, run["data"]["argument"], run["options"], quiet, fingerprint=run["data"]["sha256"])
+    data = run["data"]["argument"]
+    if not Path(data).exists() and run["data"].get("path") is not None:
+        data = run["data"]["path"]  # as seen from the folder where the fit began
+    _train(folder, data, run["options"], quiet, fingerprint=run["data"]["sha256"])
 
 
 @main.command()
@@ -209,14 +222,16 @@ def _train(
     out: Path, data: str, options: dict[str, Any], quiet: bool, fingerprint: str | None = None
 ) -> None:
     """Fit in a run folder, new or unfinished, and fill it with the results."""
+    import numpy as np
+
     from ddclust import run_folder
 
     bunch = _load(data, options, verbose=not quiet)
     from ddclust import DDC, DDCLoss
     from ddclust.items import BlockItems
 
-    if options["blocks"] and not hasattr(bunch.data, "dtype"):
-        raise ValueError("--blocks is for arrays; texts are in memory anyway.")
+    if options["blocks"] and (not hasattr(bunch.data, "dtype") or hasattr(bunch.data, "indptr")):
+        raise ValueError("--blocks is for arrays; texts and sparse matrices are in memory anyway.")
     items = BlockItems(bunch.data) if options["blocks"] else bunch.data
     rate = options["learning_rate"]
     model = DDC(
@@ -247,6 +262,10 @@ def _train(
     with run_folder.under_way(out, run), _warnings_as_lines():
         start = time.perf_counter()
         model.fit(items)
+        if (
+            bunch.feature_names is not None
+        ):  # so that predict finds them in tables with other columns or another order
+            model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
         complete = run_folder.write_results(out, model, bunch.item_names, run)
     if not quiet:
@@ -263,7 +282,7 @@ def _train(
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("data")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv file.  [default: standard output]")
-@reading_options
+@column_options
 @click.option("--device", default="auto", show_default=True)
 def predict(folder: Path, data: str, out: Path | None, device: str, **options: Any) -> None:
     """Assign new items with a fitted model."""
@@ -275,16 +294,15 @@ def predict(folder: Path, data: str, out: Path | None, device: str, **options: A
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
     from ddclust import DDC
-    from ddclust.run_folder import MODEL_FOLDER, labels_table
+    from ddclust.run_folder import MODEL_FOLDER, RUN_FILE, labels_table, read_run
 
     model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
-    if (
-        options["size"] is None and len(model.item_shape_) > 1
-    ):  # a folder of images is read as the model's was
-        options["size"] = model.item_shape_[:2]
-        options["colour"] = "grey" if len(model.item_shape_) == 2 else "rgb"
-    bunch = _load(data, options, verbose=out is not None)
-    vote, probabilities = model.vote(bunch.data)
+    if options["text"] is None and hasattr(model, "vectorizer_") and (folder / RUN_FILE).exists():
+        options["text"] = read_run(folder)["options"].get("text")
+    bunch = _load(data, options | _as_the_model_reads(model, data), verbose=True)
+    model.__dict__.pop("feature_names_in_", None)  # the columns have been found by their names
+    with _warnings_as_lines():
+        vote, probabilities = model.vote(_in_the_model_s_layout(bunch.data, model.item_shape_))
     table = labels_table(bunch.item_names, vote, probabilities)
     if out is None:
         click.echo(table, nl=False)
@@ -309,14 +327,18 @@ def evaluate(labels: str, truth: str, column: str | None, kmeans: bool) -> None:
     from ddclust.run_folder import LABELS_FILE
 
     path = Path(labels) / LABELS_FILE if Path(labels).is_dir() else Path(labels)
-    found = read_labels(path)
-    is_data = truth in NAMED or Path(truth).is_dir() or kmeans
-    bunch = load(truth, truth_column=column, verbose=True) if is_data else None
-    expected = bunch.target if bunch is not None else read_labels(truth, column)
+    found, found_names = read_labels(path)
+    is_table = Path(truth).suffix.lower() in (".parquet", ".jsonl") or truth.lower().endswith(".jsonl.gz")
+    bunch = None
+    if truth in NAMED or Path(truth).is_dir() or is_table or kmeans:
+        bunch = load(truth, truth_column=column, verbose=True)
+        expected, names = bunch.target, bunch.item_names
+    else:
+        expected, names = read_labels(truth, column)
     if expected is None:
         raise DataError(f"{truth!r} holds no truth to compare with.")
-    if bunch is not None and len(expected) != len(found):
-        expected = _truth_of_items(path, bunch)
+    if names is not None and found_names is not None:
+        expected = _matched(found_names, names, expected, truth)
     rows = [("clusters", *_scores(expected, found))]
     if kmeans and bunch is not None:
         from sklearn.cluster import KMeans
@@ -343,19 +365,45 @@ def datasets() -> None:
     )
 
 
+def _as_the_model_reads(model: DDC, data: str) -> dict[str, Any]:
+    """How to read new data for a model: images of its size and colour, columns by their names."""
+    from ddclust.datasets import NAMED
+    from ddclust.sources import input_shape
+
+    if data in NAMED:
+        return {}
+    if len(model.item_shape_) > 1 and Path(data).is_dir():
+        channels, *sides = input_shape(model.item_shape_)
+        return {"size": tuple(sides), "colour": "grey" if channels == 1 else "rgb"}
+    if hasattr(model, "feature_names_in_"):
+        return {"columns": model.feature_names_in_.tolist()}
+    return {}
+
+
+def _in_the_model_s_layout(data: Any, item_shape: tuple[int, ...]) -> Any:
+    """Images from a folder, (n, h, w) or (n, h, w, 3), as the model's are laid out if they have as many values."""
+    if not hasattr(data, "reshape") or len(item_shape) != 3 or tuple(data.shape[1:]) == item_shape:
+        return data
+    if data.ndim == 4 and (data.shape[3], *data.shape[1:3]) == item_shape:
+        return data.transpose(0, 3, 1, 2)
+    return data.reshape(-1, *item_shape) if tuple(s for s in item_shape if s > 1) == data.shape[1:] else data
+
+
 def _load(data: str, options: dict[str, Any], *, verbose: bool) -> Bunch:
     """The data, with a word on standard error about what the reader left out or decided."""
     from ddclust.datasets import load
 
-    bunch = load(
-        data,
-        text_column=options["text"],
-        id_column=options["id"],
-        truth_column=options["truth"],
-        image_size=options["size"],
-        colour=options["colour"],
-        verbose=verbose,
-    )
+    with _warnings_as_lines():
+        bunch = load(
+            data,
+            text_column=options["text"],
+            id_column=options["id"],
+            truth_column=options["truth"],
+            image_size=options.get("size"),
+            colour=options.get("colour", "auto"),
+            value_columns=options.get("columns"),
+            verbose=verbose,
+        )
     if verbose:
         for note in bunch.notes:
             click.echo(f"Note: {note}", err=True)
@@ -377,34 +425,32 @@ def _described(data: Any) -> str:
 
 
 def _as_vectors(data: Any) -> Any:
-    """Items as k-means takes them."""
+    """Items as k-means takes them; vectors standardised, as DDC does it."""
     if not hasattr(data, "shape"):
         from ddclust.text import StemVectorizer
 
         return StemVectorizer().fit_transform(data)
-    return data if len(data.shape) == 2 else data.reshape(len(data), -1)
+    if hasattr(data, "indptr"):
+        return data
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler().fit_transform(data) if len(data.shape) == 2 else data.reshape(len(data), -1)
 
 
-def _truth_of_items(labels_file: Path, bunch: Bunch) -> NDArray:
-    """The truth of the items that the labels name, where the data holds others too."""
-    import csv
-
+def _matched(items: Sequence[str], names: Sequence[str], truth: NDArray, source: str) -> NDArray:
+    """The truth in the order of the items, by their names; by their places if the names have nothing in common."""
     import numpy as np
 
     from ddclust.datasets import DataError
 
-    names: list[str] = []
-    if labels_file.suffix.lower() == ".csv":
-        with labels_file.open(newline="", encoding="utf-8") as file:
-            names = [row.get("item") or "" for row in csv.DictReader(file)]
-    classes = dict(zip(bunch.item_names, bunch.target.tolist(), strict=True))
-    unknown = [name for name in names if name not in classes]
-    if not names or unknown:
-        raise DataError(
-            f"{str(labels_file)!r} has other items than {bunch.name!r}"
-            + (f", {unknown[0]!r} for example." if unknown else ", and does not name them.")
-        )
-    return np.array([classes[name] for name in names])
+    classes = dict(zip(names, truth.tolist(), strict=True))
+    unknown = [item for item in items if item not in classes]
+    if len(unknown) == len(items) == len(names):
+        return truth
+    if unknown or len(classes) < len(names):
+        reason = f"{unknown[0]!r} for example" if unknown else "and its names are not unique"
+        raise DataError(f"{source!r} has other items than those that were clustered, {reason}.")
+    return np.array([classes[item] for item in items])
 
 
 def _unused(path: Path) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import mmap
+import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -62,7 +63,8 @@ class SparseItems:
 class DatasetItems:
     """The inputs of a map-style torch ``Dataset``; the second half of an (input, label) pair is ignored.
 
-    Every value is checked as it is read, since there is no array to check beforehand.
+    Every value is checked as it is read, since there is no array to check beforehand. A fit reads an item many
+    times: with random transforms it cannot be repeated exactly, nor go on from a checkpoint.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -87,13 +89,19 @@ class DatasetItems:
                     f"Item {number} of the Dataset has shape {value.shape}, the first one has {self.shape[1:]};"
                     " resize or crop them to one shape."
                 )
+            if not np.can_cast(value.dtype, self.dtype, "same_kind"):
+                raise ValueError(
+                    f"Item {number} of the Dataset is of type {value.dtype}, the first one of {self.dtype}; convert"
+                    " them to one type."
+                )
             batch[row] = value
         _refuse_non_finite(batch, numbers)
         return batch
 
     @staticmethod
     def _input(number: int, sample: Any) -> NDArray:
-        value = np.asarray(sample[0] if isinstance(sample, (tuple, list)) and sample else sample)
+        is_pair = isinstance(sample, tuple) or (isinstance(sample, list) and hasattr(sample[0], "shape"))
+        value = as_array(sample[0] if is_pair else sample)
         if value.dtype.kind not in "biuf":
             raise ValueError(
                 f"Item {number} of the Dataset is a {type(sample).__name__}; it must be an array of numbers, a"
@@ -126,15 +134,23 @@ class BlockItems:
     window_blocks = 8
 
     def __init__(self, stored: Any, block_length: int | None = None) -> None:
+        if not (hasattr(stored, "shape") and hasattr(stored, "dtype")) or hasattr(stored, "indptr"):
+            raise TypeError(
+                f"BlockItems takes an array, or storage that looks like one, not a {type(stored).__name__}."
+            )
+        if block_length is not None and (int(block_length) != block_length or block_length < 1):
+            raise ValueError(f"block_length={block_length} must be a whole number of at least 1.")
         self.stored = stored
         self.shape = tuple(stored.shape)
         self.dtype = np.dtype(stored.dtype)
+        if not self.shape:
+            raise ValueError("X is a single value; it must have a row for each item.")
         if block_length is None:
             chunk = (getattr(stored, "chunks", None) or (1,))[0]
             chunk = chunk[0] if isinstance(chunk, tuple) else chunk
             item_bytes = max(math.prod(self.shape[1:]) * self.dtype.itemsize, 1)
             block_length = chunk * max(self.block_bytes // (item_bytes * chunk), 1)
-        self.block_length = block_length
+        self.block_length = int(block_length)
         self._cache: OrderedDict[int, NDArray] = OrderedDict()
 
     def __len__(self) -> int:
@@ -291,6 +307,34 @@ def memory_map(items: Any) -> mmap.mmap | None:
             return getattr(items, "_mmap", None) if shared else None
         items = items.base
     return None
+
+
+def as_array(value: Any) -> NDArray:
+    """A tensor, an image or an array as an array."""
+    if hasattr(value, "detach"):  # of torch, wherever it is
+        value = value.detach().cpu()
+        value = value.to_dense() if value.is_sparse else value
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+    return np.asarray(value)
+
+
+def for_other_processes(items: Any) -> Any:
+    """The items in a form that another process sees as this one does; None if there is none.
+
+    Memory maps travel by the name of their file, which says nothing of changes that were not written to it.
+    """
+    base = items
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap):
+            named = base.mode != "c" and base.filename is not None and os.path.exists(base.filename)
+            return items if named else np.array(items)
+        base = base.base
+    stored: Any = getattr(items, "stored", None)
+    if type(stored).__module__.startswith("h5py.") and (
+        stored.file.mode != "r" or stored.file.driver == "core"
+    ):
+        return None
+    return items
 
 
 def _numbers(indices: Any, n: int) -> list[int]:

@@ -11,7 +11,7 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -48,6 +48,7 @@ def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[st
         "options": options,
         "data": {
             "argument": argument,
+            "path": str(Path(argument).resolve()) if Path(argument).exists() else None,
             "name": bunch.name,
             "shape": list(getattr(bunch.data, "shape", (len(bunch.item_names),))),
             "dtype": str(getattr(bunch.data, "dtype", "text")),
@@ -76,12 +77,12 @@ def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
         raise
 
 
-def write_results(folder: Path, model: DDC, item_names: list[str], run: dict[str, Any]) -> bool:
+def write_results(folder: Path, model: DDC, item_names: Sequence[str], run: dict[str, Any]) -> bool:
     """Fill a run folder from a fitted model; returns whether the fit is complete."""
     complete = not any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_)
+    model.save(folder / MODEL_FOLDER, overwrite=True)
     table = labels_table(item_names, Vote(model.labels_, model.agreement_), model.probabilities_)
     write_file(folder / LABELS_FILE, table.encode())
-    model.save(folder / MODEL_FOLDER, overwrite=True)
     write_json(folder / HISTORY_FILE, model.history_)
     records = [{key: value for key, value in record.items() if key != "history"} for record in model.runs_]
     status = {"status": "complete" if complete else "interrupted"}
@@ -117,7 +118,7 @@ def read_records(folder: Path) -> list[dict[str, Any]]:
     return RunStore(checkpoints).records() if checkpoints.exists() else read_run(folder).get("runs", [])
 
 
-def labels_table(item_names: list[str], vote: Vote, probabilities: NDArray) -> str:
+def labels_table(item_names: Sequence[str], vote: Vote, probabilities: NDArray) -> str:
     """CSV text of item, cluster, confidence (the largest soft assignment) and agreement of the vote."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -130,5 +131,5 @@ def labels_table(item_names: list[str], vote: Vote, probabilities: NDArray) -> s
 
 def versions() -> dict[str, str]:
     """Of everything that can change a result."""
-    packages = ("ddclust", "torch", "numpy", "scikit-learn", "scipy")
+    packages = ("ddclust", "torch", "numpy", "scikit-learn", "scipy", "pillow", "snowballstemmer")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}

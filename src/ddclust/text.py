@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Mapping, Set
+from functools import cache
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
-WORD = re.compile(r"[^\W\d_]{2,}")  # two letters or more, of any alphabet
 LONGEST_WORD = 100  # what is longer is no word but data
 
 
 class StemVectorizer(TfidfVectorizer):
     """Rows of length one: (1 + log term count) x inverse document frequency of the most frequent word stems.
 
-    Words are runs of letters in lower case. English stop words are left out; in other languages frequent words
+    Words are runs of two letters or more, of any alphabet, in lower case. English stop words are left out; in other languages frequent words
     have little weight, but are not left out.
 
     Parameters
@@ -77,6 +79,7 @@ class _StemsOf:
         if language not in snowballstemmer.algorithms():
             known = ", ".join(sorted(snowballstemmer.algorithms()))
             raise ValueError(f"language={language!r} has no stemmer; there are {known}.")
+        self._words = _word_pattern().findall
         self._stem = snowballstemmer.stemmer(language).stemWord
         self._known: dict[str, str | None] = {}
         if language in ("english", "porter"):
@@ -84,7 +87,10 @@ class _StemsOf:
 
     def __call__(self, text: str) -> list[str]:
         stems = []
-        for word in WORD.findall(text.lower()):
+        composed = unicodedata.normalize("NFC", text).replace(
+            "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i"
+        )
+        for word in self._words(composed.lower()):
             if word not in self._known:
                 self._known[word] = self._stem(word) if len(word) <= LONGEST_WORD else None
             stem = self._known[word]
@@ -93,11 +99,23 @@ class _StemsOf:
         return stems
 
 
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """A letter, then letters and the marks that many scripts put on them, which Python does not count as letters."""
+    letters, marks = (
+        r"[^\W\d_]",
+        "".join(c for c in map(chr, range(2**16)) if unicodedata.category(c)[0] == "M"),
+    )
+    return re.compile(f"{letters}(?:{letters}|[{re.escape(marks)}])+")
+
+
 def is_text(X: Any) -> bool:
-    """Whether X is a one-dimensional collection that begins with a text."""
-    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or not len(X):
+    """Whether X is a one-dimensional sequence with a text among its first items."""
+    if isinstance(X, (str, bytes, Mapping, Set)) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
         return False
-    return hasattr(X, "__iter__") and isinstance(next(iter(X)), str)
+    if not hasattr(X, "__iter__") or not hasattr(X, "__getitem__"):
+        return False
+    return any(isinstance(item, (str, bytes)) for item in islice(X, 100))
 
 
 def checked_texts(X: Iterable[Any]) -> list[str]:
@@ -106,7 +124,7 @@ def checked_texts(X: Iterable[Any]) -> list[str]:
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(
-                f"X begins with a text, but item {number} is a {type(text).__name__}; replace it by a text, which may"
-                " be empty."
+                f"X holds texts, but item {number} is of type {type(text).__name__}; replace it by a text, which may be"
+                " empty."
             )
     return texts

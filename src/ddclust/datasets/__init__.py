@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
-from ddclust.datasets._bunch import DataError
+from ddclust.datasets._bunch import DataError, Reading
 from ddclust.datasets._circles import load_circles
 from ddclust.datasets._digits import load_digits
 from ddclust.datasets._files import READERS, load_file, read_labels
@@ -42,6 +43,7 @@ def load(
     truth_column: str | None = None,
     image_size: int | tuple[int, int] | None = None,
     colour: str = "auto",
+    value_columns: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> Bunch:
     """A named data set, a file or a folder.
@@ -50,14 +52,15 @@ def load(
     ----------
     data : str or path-like
         One of the names in ``NAMED``, else a path.
-    text_column, id_column, truth_column, image_size, colour, verbose
+    text_column, id_column, truth_column, image_size, colour, value_columns, verbose
         How to read a path: see :func:`load_file`.
 
     Returns
     -------
     Bunch
         ``data``: an array, a CSR matrix or a list of texts; ``target``: the truth or None, and
-        ``target_names``; ``item_names``: a name for each item; ``name``: of the data set; ``about``: one
+        ``target_names``; ``item_names``: a name for each item; ``feature_names`` of a
+        table's columns, or None; ``name``: of the data set; ``about``: one
         sentence; ``notes``: what the reader decided on its own; ``skipped``: files that could not be read,
         with the reason.
 
@@ -67,7 +70,12 @@ def load(
     (1797, 8, 8)
     """
     if str(data) in NAMED:
-        return NAMED[str(data)].load()
+        given = Reading(text_column, id_column, truth_column, None, image_size, colour)
+        given.refuse_all_but(set(), f"the named data set {str(data)!r}")
+        bunch = NAMED[str(data)].load()
+        if Path(data).exists():
+            bunch.notes.append(f"{str(data)!r} is the named data set, not the file; for that say './{data}'.")
+        return bunch
     if not Path(data).exists():
         raise DataError(
             f"{str(data)!r} is neither a file or folder nor a named data set; there are"
@@ -80,5 +88,6 @@ def load(
         truth_column=truth_column,
         image_size=image_size,
         colour=colour,
+        value_columns=value_columns,
         verbose=verbose,
     )

@@ -48,7 +48,7 @@ def read_npz(path: Path, reading: Reading) -> Bunch:
     arrays = open_npz(path)
     targets = [name for name in arrays if name in TARGET_KEYS]
     target = arrays[targets[0]] if targets else None
-    is_sparse = arrays.keys() >= SPARSE_KEYS or arrays.keys() >= {"format", "shape"}
+    is_sparse = arrays.keys() >= SPARSE_KEYS or (arrays.keys() >= {"format", "shape"} and "X" not in arrays)
     data = _sparse(arrays, path) if is_sparse else _dense(arrays, path)
     check_shape_and_type(data, path)
     check_finite(data, path)
@@ -136,7 +136,10 @@ def _sparse(arrays: dict[str, NDArray], path: Path) -> Any:
     """A CSR matrix from its parts; without values it is a pattern of ones. SciPy's own files name their format."""
     try:
         if "format" in arrays:
-            return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+            stored: Any = scipy.sparse.load_npz(path)
+            if hasattr(stored, "check_format"):  # before the conversion, which would follow wrong indices
+                stored.check_format(full_check=True)
+            return scipy.sparse.csr_array(stored)
         indices, indptr = arrays["indices"].astype(np.int64), arrays["indptr"].astype(np.int64)
         values = arrays.get("data", np.ones(len(indices), dtype=np.float32))
         matrix = scipy.sparse.csr_array((values, indices, indptr), shape=tuple(arrays["shape"].tolist()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,31 @@ class Reading:
     text_column: str | None = None
     id_column: str | None = None
     truth_column: str | None = None
+    value_columns: tuple[str, ...] | None = None
     image_size: int | tuple[int, int] | None = None
     colour: str = "auto"
     verbose: bool = False
+
+    def refuse_all_but(self, applicable: set[str], what: str) -> None:
+        """An error for an option that was given but says nothing about this kind of data."""
+        for field in fields(self):
+            given = getattr(self, field.name) != field.default
+            if given and field.name not in applicable | {"verbose", "value_columns"}:
+                raise DataError(f"{field.name}={getattr(self, field.name)!r} does not apply to {what}.")
+
+
+class NumberedNames(Sequence[str]):
+    """The names "0", "1", ... of items that have no others, without a list of them."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: Any) -> Any:
+        numbers = range(self.n)[index]
+        return [str(i) for i in numbers] if isinstance(index, slice) else str(numbers)
 
 
 def make_bunch(
@@ -38,22 +60,31 @@ def make_bunch(
     about: str,
     target: NDArray | None = None,
     item_names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
     target_names: Sequence[str] | None = None,
     notes: Sequence[str] = (),
     skipped: dict[str, str] | None = None,
 ) -> Bunch:
-    """The one form of all data sets; items without names are numbered from 0."""
+    """The one form of all data sets; items without names are numbered from 0.
+
+    Names that cannot be written as UTF-8 (of files, say) are escaped.
+    """
     n = data.shape[0] if hasattr(data, "shape") else len(data)
     return Bunch(
         data=data,
         target=target,
         target_names=None if target_names is None else list(target_names),
-        item_names=[str(i) for i in range(n)] if item_names is None else list(item_names),
+        item_names=NumberedNames(n) if item_names is None else [_writable(name) for name in item_names],
+        feature_names=None if feature_names is None else list(feature_names),
         name=name,
         about=about,
         notes=list(notes),
-        skipped=skipped or {},
+        skipped={_writable(name): reason for name, reason in (skipped or {}).items()},
     )
+
+
+def _writable(name: str) -> str:
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def coded(classes: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from sklearn.utils import Bunch
 from ddclust.datasets._arrays import TARGET_KEYS, one_of, open_npy, open_npz, read_npy, read_npz
 from ddclust.datasets._bunch import DataError, Reading
 from ddclust.datasets._folders import files_of
+from ddclust.datasets._images import IMAGE_SUFFIXES, read_image_folder
 from ddclust.datasets._tables import csv_rows, is_number, read_csv, read_parquet
 from ddclust.datasets._texts import TEXT_SUFFIXES, read_jsonl, read_text_folder, read_txt
 
@@ -26,8 +28,17 @@ READERS: dict[str, Reader] = {
     ".txt": read_txt,
     ".jsonl": read_jsonl,
 }
+COLUMNS = {"text_column", "id_column", "truth_column"}
+APPLICABLE: dict[Reader, set[str]] = {
+    read_csv: COLUMNS,
+    read_parquet: COLUMNS,
+    read_jsonl: COLUMNS,
+    read_image_folder: {"image_size", "colour"},
+}
 COMPRESSED = (".csv", ".tsv", ".txt", ".jsonl")  # may also end in .gz
 CLUSTER_COLUMN = "cluster"
+ITEM_COLUMNS = ("item", "id")
+FEW = 0.1  # so many images for each text are taken for illustrations
 
 
 def load_file(
@@ -38,6 +49,7 @@ def load_file(
     truth_column: str | None = None,
     image_size: int | tuple[int, int] | None = None,
     colour: str = "auto",
+    value_columns: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> Bunch:
     """Data from a file or a folder.
@@ -57,6 +69,8 @@ def load_file(
         are of one size up to 64 pixels, else 32.
     colour : {"auto", "grey", "rgb"}, default="auto"
         Of images; "auto" is grey if all are.
+    value_columns : sequence of str, optional
+        Of tables: cluster these columns only, in this order.
     verbose : bool, default=False
         Show progress when it takes more than two seconds.
 
@@ -66,24 +80,34 @@ def load_file(
         See :func:`ddclust.datasets.load`.
     """
     path = Path(path)
-    reading = Reading(text_column, id_column, truth_column, image_size, colour, verbose)
-    return _reader(path)(path, reading)
+    columns = None if value_columns is None else tuple(value_columns)
+    reading = Reading(text_column, id_column, truth_column, columns, image_size, colour, verbose)
+    reader = _reader(path)
+    reading.refuse_all_but(APPLICABLE.get(reader, set()), f"{str(path)!r}")
+    return reader(path, reading)
 
 
-def read_labels(path: str | os.PathLike[str], column: str | None = None) -> NDArray:
-    """One label per item: from a .npy array, ``y`` of an .npz, or a .csv.
+class NamedLabels(NamedTuple):
+    """A label for each item, and the items' names if they have any."""
 
-    Of the latter ``column`` is taken, by default "cluster", else the last one.
+    labels: NDArray
+    item_names: list[str] | None
+
+
+def read_labels(path: str | os.PathLike[str], column: str | None = None) -> NamedLabels:
+    """One label per item: from a .npy array, ``y`` of an .npz, or a table (.csv, .tsv).
+
+    Of the latter ``column`` is taken, by default "cluster", else the last one; "item" or "id" names the items.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
+    suffixes = {suffix.lower() for suffix in path.suffixes[-2:]}
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
-    if suffix == ".csv":
-        labels = _label_column(path, column)
-    elif suffix == ".npy":
+    if suffixes & {".csv", ".tsv"}:
+        return _label_column(path, column)
+    if ".npy" in suffixes:
         labels = open_npy(path)
-    elif suffix == ".npz":
+    elif ".npz" in suffixes:
         arrays = open_npz(path)
         key = one_of(arrays, TARGET_KEYS)
         if key is None:
@@ -92,12 +116,14 @@ def read_labels(path: str | os.PathLike[str], column: str | None = None) -> NDAr
             )
         labels = arrays[key]
     else:
-        raise DataError(f"Labels are read from .csv, .npy or .npz files, not from {str(path)!r}.")
+        raise DataError(f"Labels are read from .csv, .tsv, .npy or .npz files, not from {str(path)!r}.")
     if labels.ndim != 1:
         raise DataError(
             f"The labels in {str(path)!r} must be one-dimensional, they have shape {labels.shape}."
         )
-    return labels
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError(f"{str(path)!r} holds NaN or infinity in row {int((~np.isfinite(labels)).argmax())}.")
+    return NamedLabels(labels, None)
 
 
 def _reader(path: Path) -> Reader:
@@ -116,20 +142,18 @@ def _reader(path: Path) -> Reader:
 
 
 def _folder_reader(folder: Path) -> Reader:
-    """By what there is more of; a folder of images may have a README."""
-    from ddclust.datasets._images import IMAGE_SUFFIXES, read_image_folder  # Pillow, only where it is needed
-
+    """Images if there are some: they often have texts beside them. One picture among many texts does not count."""
     n_images, n_texts = (len(files_of(folder, suffixes)) for suffixes in (IMAGE_SUFFIXES, TEXT_SUFFIXES))
     if not n_images and not n_texts:
         kinds = ", ".join(sorted(IMAGE_SUFFIXES | TEXT_SUFFIXES))
         raise DataError(f"The folder {str(folder)!r} holds no images or texts ({kinds}).")
-    return read_image_folder if n_images >= n_texts else read_text_folder
+    return read_image_folder if n_images > FEW * n_texts else read_text_folder
 
 
-def _label_column(path: Path, name: str | None) -> NDArray:
+def _label_column(path: Path, name: str | None) -> NamedLabels:
     """The column of that name, by default "cluster", else the last one."""
     rows = [row for _, row in csv_rows(path)]
-    header = rows[0]
+    header = [cell.strip() for cell in rows[0]]
     if name is not None and name not in header:
         raise DataError(f"{str(path)!r} has no column {name!r}; its columns are {', '.join(header)}.")
     name = name or CLUSTER_COLUMN
@@ -140,4 +164,9 @@ def _label_column(path: Path, name: str | None) -> NDArray:
     is_name = name in header or (
         not is_number(cells[0]) and (all(map(is_number, rest)) or cells[0] not in rest)
     )
-    return np.array(rest if is_name and rest else cells)
+    if not (is_name and rest):
+        return NamedLabels(np.array(cells), None)
+    items = next(
+        (header.index(key) for key in ITEM_COLUMNS if key in header and header.index(key) != column), None
+    )
+    return NamedLabels(np.array(rest), None if items is None else [row[items] for row in rows[1:]])

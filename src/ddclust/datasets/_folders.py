@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,35 @@ from numpy.typing import NDArray
 from ddclust.datasets._bunch import coded
 
 
-def files_of(folder: Path, suffixes: set[str]) -> list[Path]:
-    """All files below a folder with one of the suffixes, in order of their names; hidden ones are left out."""
+def files_of(folder: Path, suffixes: set[str] | None = None) -> list[Path]:
+    """All files below a folder, or those with one of the suffixes, in order of their names; no hidden ones.
+
+    Links to folders are followed, but no folder is visited twice.
+    """
     found = []
-    for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [
-            Path(root, name)
-            for name in files
-            if not name.startswith(".") and Path(name).suffix.lower() in suffixes
-        ]
-    return sorted(found, key=lambda path: path.relative_to(folder).parts)
+    visited = {folder.resolve()}
+    for root, folders, files in os.walk(folder, onerror=_fail, followlinks=True):
+        ahead = {name: Path(root, name).resolve() for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, target in ahead.items() if target not in visited]
+        visited.update(ahead.values())
+        for name in files:
+            path = Path(root, name)
+            if not name.startswith(".") and (suffixes is None or path.suffix.lower() in suffixes):
+                found.append(path)
+    return sorted((path for path in found if path.is_file()), key=lambda path: path.relative_to(folder).parts)
+
+
+def left_out_files(folder: Path, suffixes: set[str]) -> list[str]:
+    """A sentence about the files of other kinds, if there are any."""
+    others = Counter(path.suffix.lower() for path in files_of(folder))
+    counts = [
+        f"{n} {suffix or 'without a suffix'}" for suffix, n in others.most_common() if suffix not in suffixes
+    ]
+    return [f"Files of other kinds are left out: {', '.join(counts[:10])}."] if counts else []
+
+
+def _fail(error: OSError) -> None:
+    raise error
 
 
 def truth_by_subfolder(names: list[str]) -> tuple[NDArray[np.int64], list[str]] | tuple[None, None]:

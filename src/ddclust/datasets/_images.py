@@ -6,6 +6,7 @@ import os
 import tempfile
 import warnings
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +17,18 @@ from sklearn.utils import Bunch
 from tqdm import tqdm
 
 from ddclust.datasets._bunch import DataError, Reading, make_bunch, refuse_too_many_unreadable
-from ddclust.datasets._folders import files_of, truth_by_subfolder
+from ddclust.datasets._folders import files_of, left_out_files, truth_by_subfolder
 
 # Pillow is told what to expect: some of its other formats start programs.
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 IMAGE_SUFFIXES = {
-    *(".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp"),
     *(".ppm", ".pgm", ".pbm", ".pnm"),
 }
 MOST_PIXELS = 100_000_000  # of one file; more is taken for a decompression bomb
 DEFAULT_SIDE = 32
 LARGEST_OWN_SIDE = 64  # up to here images that are all of one size keep it
-LOOKED_AT = 100  # files that decide on size and colour
+LOOKED_AT = 100  # files that decide on the size, and on the first guess of the colour
 TASK_FILES = 200
 IN_MEMORY_BYTES = 2 * 2**30  # beyond that the array is a file
 
@@ -45,8 +46,10 @@ def read_image_folder(folder: Path, reading: Reading) -> Bunch:
     )
     names: list[str] = []
     skipped: dict[str, str] = {}
+    any_colour = False
     with tqdm(total=len(paths), unit="image", desc="reading", delay=2, disable=not reading.verbose) as bar:
-        for task, (read, reasons) in zip(tasks, results, strict=True):
+        for task, (read, reasons, has_colour) in zip(tasks, results, strict=True):
+            any_colour |= has_colour
             images[len(names) : len(names) + len(read)] = read
             for number, path in enumerate(task):
                 name = path.relative_to(folder).as_posix()
@@ -55,6 +58,8 @@ def read_image_folder(folder: Path, reading: Reading) -> Bunch:
                 else:
                     names.append(name)
             bar.update(len(task))
+    if grey and any_colour and reading.colour == "auto":  # of one that was not looked at before
+        return read_image_folder(folder, replace(reading, image_size=(height, width), colour="rgb"))
     refuse_too_many_unreadable(skipped, len(paths), "images", str(folder))
     target, target_names = truth_by_subfolder(names)
     return make_bunch(
@@ -64,48 +69,60 @@ def read_image_folder(folder: Path, reading: Reading) -> Bunch:
         item_names=names,
         name=folder.resolve().name,
         about=f"Images from the folder {folder.resolve().name}, {'grey' if grey else 'RGB'}, {height}x{width} pixels.",
+        notes=left_out_files(folder, IMAGE_SUFFIXES),
         skipped=skipped,
     )
 
 
-def read_image(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """An image upright, cropped about its centre to the form asked for, and resized; (h, w) is grey, (h, w, 3) RGB."""
+def read_image(path: Path, shape: tuple[int, ...]) -> tuple[NDArray[np.uint8], bool]:
+    """An image upright, cropped about its centre to the form asked for, and resized; (h, w) is grey, (h, w, 3) RGB.
+
+    Of several pages or frames it is the first. Also returns whether the file has colours.
+    """
     height, width = shape[:2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the limit on pixels is ours, damaged metadata does not matter
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise ValueError(f"{image.width} x {image.height} pixels are too many")
+            has_colour = not _is_grey(image.mode)
             image.draft(
                 "RGB" if len(shape) == 3 else "L", (2 * width, 2 * height)
             )  # a quick look at large JPEGs
             upright = ImageOps.exif_transpose(image)
             plain = _plain(upright, "RGB" if len(shape) == 3 else "L")
-            return np.asarray(ImageOps.fit(plain, (width, height), Image.Resampling.LANCZOS))
+            return np.asarray(ImageOps.fit(plain, (width, height), Image.Resampling.LANCZOS)), has_colour
 
 
 def _plain(image: Image.Image, mode: str) -> Image.Image:
     """Eight bits for each of the mode's channels; what is transparent is white."""
-    if image.mode.startswith(("I", "F")):  # 16 bits and more: by their range, a conversion would clip them
+    if image.mode.startswith(("I", "F")):  # a conversion would clip 16 bits to 8
         values = np.asarray(image, dtype=np.float64)
-        top = 65535.0 if image.mode.startswith("I;16") else max(float(values.max()), 1.0)
-        image = Image.fromarray((np.clip(values / top, 0, 1) * 255).astype(np.uint8))
+        if image.mode == "F" or not 0 <= values.min() <= values.max() <= 65535:
+            raise ValueError("32-bit values have no range to scale by; convert it to 8 or 16 bits")
+        image = Image.fromarray((values / 65535 * 255).astype(np.uint8))
     if image.has_transparency_data:
         colours = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), colours)
     return image.convert(mode)
 
 
-def _read_all(paths: list[Path], shape: tuple[int, ...]) -> tuple[NDArray[np.uint8], dict[int, str]]:
-    """The readable images in one array, and why the others are not, by their number."""
+def _is_grey(mode: str) -> bool:
+    return mode in ("1", "L", "LA", "F") or mode.startswith("I")
+
+
+def _read_all(paths: list[Path], shape: tuple[int, ...]) -> tuple[NDArray[np.uint8], dict[int, str], bool]:
+    """The readable images in one array, why the others are not, by their number, and whether any has colours."""
     images = np.empty((len(paths), *shape), dtype=np.uint8)
     reasons: dict[int, str] = {}
+    any_colour = False
     for number, path in enumerate(paths):
         try:
-            images[number - len(reasons)] = read_image(path, shape)
+            images[number - len(reasons)], has_colour = read_image(path, shape)
+            any_colour |= has_colour
         except Exception as error:  # decoders fail in many ways
             reasons[number] = _reason(error)
-    return images[: len(paths) - len(reasons)], reasons
+    return images[: len(paths) - len(reasons)], reasons, any_colour
 
 
 def _reason(error: Exception) -> str:
@@ -122,8 +139,10 @@ def _size_and_colour(paths: list[Path], reading: Reading) -> tuple[int, int, boo
     if reading.colour not in ("auto", "grey", "rgb"):
         raise DataError(f"colour={reading.colour!r} must be 'auto', 'grey' or 'rgb'.")
     sides = (size, size) if isinstance(size, int) else size
-    if sides is not None and min(sides) < 1:
-        raise DataError(f"image_size={size} must be at least 1 pixel.")
+    if sides is not None and (
+        len(sides) != 2 or not all(isinstance(side, int) and side >= 1 for side in sides)
+    ):
+        raise DataError(f"image_size={size!r} must be a number of pixels, or a height and a width.")
     seen, modes = set(), set()
     if sides is None or reading.colour == "auto":
         for path in paths[:: max(len(paths) // LOOKED_AT, 1)]:
@@ -140,7 +159,7 @@ def _size_and_colour(paths: list[Path], reading: Reading) -> tuple[int, int, boo
         sides = own if own is not None and max(own) <= LARGEST_OWN_SIDE else (DEFAULT_SIDE, DEFAULT_SIDE)
     grey = reading.colour == "grey"
     if reading.colour == "auto":
-        grey = bool(modes) and all(mode in ("1", "L", "F") or mode.startswith("I") for mode in modes)
+        grey = bool(modes) and all(map(_is_grey, modes))
     return *sides, grey
 
 

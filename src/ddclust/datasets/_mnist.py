@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from ddclust.datasets._bunch import DataError, make_bunch
 from ddclust.datasets._fetch import fetched
-from ddclust.datasets._store import DataFile, find, need
+from ddclust.datasets._store import DataFile, find, need, where_to
 
 # Train before test, images before labels.
 FILES = (
@@ -49,7 +49,7 @@ def load_mnist(classes: Sequence[int] = range(10)) -> Bunch:
     -------
     Bunch
     """
-    if find(FILES[0].path) is not None:
+    if all(find(file.path) is not None for file in FILES):
         paths = [need(file, "mnist") for file in FILES]
         images = np.concatenate([_read_idx(paths[0]), _read_idx(paths[2])])
         labels = np.concatenate([_read_idx(paths[1]), _read_idx(paths[3])])
@@ -89,15 +89,17 @@ def _from_openml() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
             "labels": bunch.target.astype(np.uint8),
         }
 
+    names = ", ".join(Path(file.path).name for file in FILES)
     arrays = fetched(
         FETCHED_FILE,
+        {"images", "labels"},
         fetch,
         "mnist",
-        f"the four files {', '.join(Path(f.path).name for f in FILES)} in a folder mnist",
+        f"the four files {names} in a folder mnist {where_to()}",
     )
     digest = hashlib.sha256(arrays["images"].tobytes() + arrays["labels"].tobytes()).hexdigest()
     if digest != CONTENT_SHA256:
         raise DataError(
-            f"The images that were fetched or cached as {FETCHED_FILE!r} are not those of MNIST; remove that file."
+            f"The images in {str(find(FETCHED_FILE) or FETCHED_FILE)!r} are not those of MNIST; remove that file."
         )
     return arrays["images"], arrays["labels"]

@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from ddclust.datasets._arrays import open_npz, read_npz
 from ddclust.datasets._bunch import DataError, Reading, make_bunch
 from ddclust.datasets._fetch import fetched
-from ddclust.datasets._store import DataFile, need
+from ddclust.datasets._store import DataFile, cache_folder, need, where_to
 from ddclust.datasets._texts import read_json_lines
 
 REUTERS_21578 = DataFile(
@@ -57,10 +57,11 @@ def load_reuters(*, per_class: int = 54_000, random_state: int = 0) -> Bunch:
 
     arrays = fetched(
         RCV1_FILE,
+        {"data", "indices", "indptr", "shape", "y", "id"},
         fetch,
         "reuters",
-        f"{RCV1_FILE!r} from a machine where the data set has been loaded, or the archives of RCV1-v2"
-        " (lyrl2004_vectors_*.dat.gz, rcv1v2.topics.qrels.gz) in a folder RCV1",
+        f"{RCV1_FILE!r} from a machine where the data set has been loaded {where_to()}; or the archives of RCV1-v2"
+        f" (lyrl2004_vectors_*.dat.gz, rcv1v2.topics.qrels.gz) into {str(cache_folder() / 'RCV1')!r}",
     )
     target = arrays["y"].astype(np.int64)
     chosen = balanced_choice(target, per_class, random_state)
@@ -176,4 +177,6 @@ def balanced_choice(target: NDArray[np.int64], per_class: int, random_state: int
 
 def _matrix(arrays: dict[str, NDArray]) -> Any:
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return scipy.sparse.csr_array(parts, shape=tuple(arrays["shape"].tolist()))
+    matrix = scipy.sparse.csr_array(parts, shape=tuple(arrays["shape"].tolist()))
+    matrix.check_format(full_check=True)
+    return matrix

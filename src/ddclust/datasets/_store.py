@@ -37,10 +37,7 @@ def need(file: DataFile, data_set: str) -> Path:
     """The file, found and with the right content."""
     path = find(file.path)
     if path is None:
-        raise DataError(
-            f"The data set {data_set!r} is not at hand: put the file {file.path!r} into {str(cache_folder())!r}, or"
-            f" into a folder that the environment variable {DATA_VARIABLE} names."
-        )
+        raise DataError(f"The data set {data_set!r} is not at hand: put the file {file.path!r} {where_to()}.")
     with path.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
     if found != file.sha256:
@@ -49,3 +46,13 @@ def need(file: DataFile, data_set: str) -> Path:
             f" {found[:12]}..., expected {file.sha256[:12]}...; put the right one in its place."
         )
     return path
+
+
+def where_to() -> str:
+    """The places for a file, in words."""
+    given = os.environ.get(DATA_VARIABLE)
+    folder = f"into a folder that the environment variable {DATA_VARIABLE} names"
+    if given:
+        exists = "" if Path(given).is_dir() else ", which does not exist"
+        folder = f"into {given!r}{exists} ({DATA_VARIABLE})"
+    return f"into {str(cache_folder())!r}, or {folder}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,10 @@ from ddclust.datasets._bunch import DataError, Reading, coded, make_bunch
 from ddclust.items import first_non_finite
 
 DELIMITERS = ",;\t"
-ID_COLUMN = "id"  # taken for the items' names unless another column is
+# Taken for the items' names unless another column is: an id, or the row numbers that pandas writes.
+ID_COLUMN = "id"
+INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
+MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?"}
 CHUNK_ROWS = 10_000
 LONGEST_CELL = 2**27  # a text may be a book
 
@@ -56,8 +59,10 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         while first and not first.strip():
             first = file.readline()
         delimiter = max(DELIMITERS, key=lambda d: len(next(csv.reader([first], delimiter=d), [])))
+        if ".tsv" in path.suffixes:
+            delimiter = "\t"
         file.seek(0)
-        reader = csv.reader(file, delimiter=delimiter)
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
         width = None
         usual_limit = csv.field_size_limit(LONGEST_CELL)
         try:
@@ -90,15 +95,16 @@ def is_number(cell: str) -> bool:
 
 
 def read_csv(path: Path, reading: Reading) -> Bunch:
-    """Numbers, or texts if there is a text column; a first row that is not all numbers names the columns."""
+    """Numbers, or texts if there is a text column; a first row with a word in it names the columns."""
     rows = csv_rows(path)
     first_line, first = next(rows)
     counted = [str(i) for i in range(len(first))]  # the names that pandas gives to nameless columns
     named = any(
         column is not None for column in (reading.text_column, reading.id_column, reading.truth_column)
     )
-    has_header = named or not all(map(is_number, first)) or (first == counted and len(first) > 1)
-    columns = first if has_header else counted
+    is_numbered = first == counted and len(first) > 1
+    has_header = named or is_numbered or not all(is_number(c) or c.strip().lower() in MISSING for c in first)
+    columns = [cell.strip() for cell in first] if has_header else counted
     roles = _Roles(columns, reading, path)
     lines, ids, truth, texts = array("q"), [], [], []
     chunks, chunk = [], []
@@ -107,6 +113,10 @@ def read_csv(path: Path, reading: Reading) -> Bunch:
         if roles.id is not None:
             ids.append(row[roles.id])
         if roles.truth is not None:
+            if not row[roles.truth].strip():
+                raise DataError(
+                    f"{str(path)!r}: line {line} has no class in column {columns[roles.truth]!r}."
+                )
             truth.append(row[roles.truth])
         if roles.text:
             texts.append("\n".join(row[i] for i in roles.text))
@@ -121,8 +131,8 @@ def read_csv(path: Path, reading: Reading) -> Bunch:
     if not roles.text:
         chunks.append(_numbers(chunk, lines, columns, roles.values, path)) if chunk else None
         data = np.concatenate(chunks)
-        _check_cells(data, [f"line {line}" for line in lines], [columns[i] for i in roles.values], path)
-    return _bunch(path, data, roles, ids, truth)
+        _check_cells(data, lambda row: f"line {lines[row]}", [columns[i] for i in roles.values], path)
+    return _bunch(path, data, roles, ids, truth, [columns[i] for i in roles.values] if has_header else [])
 
 
 def read_parquet(path: Path, reading: Reading) -> Bunch:
@@ -146,31 +156,35 @@ def read_parquet(path: Path, reading: Reading) -> Bunch:
     def cells(column: int) -> list[str]:
         return ["" if cell is None else str(cell) for cell in table.column(column).to_pylist()]
 
-    def is_numeric(column: int) -> bool:
-        kind = table.schema.field(column).type
-        checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-        return any(check(kind) for check in checks)
-
-    left_out = []
+    left_out: list[str] = []
+    names: list[str] = []
     data: Any
     if roles.text:
         data = ["\n".join(parts) for parts in zip(*map(cells, roles.text), strict=True)]
     else:
-        left_out = [table.column_names[i] for i in roles.values if not is_numeric(i)]
-        values = [i for i in roles.values if is_numeric(i)]
-        if not values:
+        left_out = [
+            table.column_names[i] for i in roles.values if not _is_numeric(table.schema.field(i).type)
+        ]
+        arrays = {
+            table.column_names[i]: _parquet_numbers(table.column(i), table.column_names[i], path)
+            for i in roles.values
+            if table.column_names[i] not in left_out
+        }
+        if not arrays:
             raise DataError(
                 f"{str(path)!r} has no numeric column to cluster; its columns are {_listed(roles.columns)}."
             )
-        arrays = [_parquet_numbers(table.column(i)) for i in values]
-        data = np.empty((table.num_rows, len(values)), dtype=np.result_type(*arrays))
-        for i, numbers in enumerate(arrays):
-            data[:, i] = numbers
-        names = [table.column_names[i] for i in values]
-        _check_cells(data, [f"row {i}" for i in range(len(data))], names, path)
+        for name, values in arrays.items():
+            names += [name] if values.ndim == 1 else [f"{name}[{i}]" for i in range(values.shape[1])]
+        data = np.column_stack(list(arrays.values()))
+        _check_cells(data, lambda row: f"row {row}", names, path)
     ids = cells(roles.id) if roles.id is not None else []
     truth = cells(roles.truth) if roles.truth is not None else []
-    return _bunch(path, data, roles, ids, truth, left_out)
+    if "" in truth:
+        raise DataError(
+            f"{str(path)!r}: row {truth.index('')} has no class in column {reading.truth_column!r}."
+        )
+    return _bunch(path, data, roles, ids, truth, names, left_out)
 
 
 class _Roles:
@@ -179,33 +193,47 @@ class _Roles:
     def __init__(self, columns: list[str], reading: Reading, path: Path) -> None:
         self.columns = columns
         self.path = path
-        self.text = (
-            [self._find(name) for name in reading.text_column.split(",")] if reading.text_column else []
-        )
+        self.text = [self._find(name) for name in (reading.text_column or "").split(",") if name.strip()]
         self.truth = self._find(reading.truth_column) if reading.truth_column is not None else None
         self.id = self._find(reading.id_column) if reading.id_column is not None else None
-        self.guessed_id = False
-        if self.id is None and ID_COLUMN in columns and self.truth != columns.index(ID_COLUMN):
-            self.id, self.guessed_id = columns.index(ID_COLUMN), True
-        taken = {self.truth, self.id}
-        self.values = [i for i in range(len(columns)) if i not in taken]
+        self.guessed_id = None
+        if self.id is None:
+            candidates = [
+                i for i, name in enumerate(columns) if name.lower() == ID_COLUMN or name in INDEX_COLUMNS
+            ]
+            free = (i for i in candidates if i != self.truth and i not in self.text)
+            self.id = self.guessed_id = next(free, None)
+        self.values = [i for i in range(len(columns)) if i not in (self.truth, self.id)]
+        if (
+            reading.value_columns is not None and not self.text
+        ):  # those that a model was fitted on, in its order
+            own = [name if name in columns else name.partition("[")[0] for name in reading.value_columns]
+            self.values = [self._find(name) for name in dict.fromkeys(own)]
         if not self.values and not self.text:
             raise DataError(f"{str(path)!r} has no column left to cluster beside {_listed(columns)}.")
 
     def _find(self, name: str) -> int:
-        if name not in self.columns:
+        name = name.strip()
+        if self.columns.count(name) != 1:
+            number = "several columns" if name in self.columns else "no column"
             raise DataError(
-                f"{str(self.path)!r} has no column {name!r}; its columns are {_listed(self.columns)}."
+                f"{str(self.path)!r} has {number} {name!r}; its columns are {_listed(self.columns)}."
             )
         return self.columns.index(name)
 
 
 def _bunch(
-    path: Path, data: Any, roles: _Roles, ids: list[str], truth: list[str], left_out: list[str] | None = None
+    path: Path,
+    data: Any,
+    roles: _Roles,
+    ids: list[str],
+    truth: list[str],
+    feature_names: list[str],
+    left_out: list[str] | None = None,
 ) -> Bunch:
     notes = []
-    if roles.guessed_id:
-        notes.append(f"The column {ID_COLUMN!r} names the items and is not clustered.")
+    if roles.guessed_id is not None:
+        notes.append(f"The column {roles.columns[roles.guessed_id]!r} names the items and is not clustered.")
     if left_out:
         notes.append(f"Columns that are not numeric are left out: {_listed(left_out)}.")
     target, target_names = coded(truth) if truth else (None, None)
@@ -214,6 +242,7 @@ def _bunch(
         target=target,
         target_names=target_names,
         item_names=ids or None,
+        feature_names=feature_names if len(set(feature_names)) == len(feature_names) > 0 else None,
         name=stem(path),
         about=f"Read from {path.name}.",
         notes=notes,
@@ -245,20 +274,51 @@ def _numbers(
         raise
 
 
-def _check_cells(data: NDArray, rows: list[str], columns: list[str], path: Path) -> None:
+def _check_cells(data: NDArray, row_name: Callable[[int], str], columns: list[str], path: Path) -> None:
     found = first_non_finite(data)
     if found is not None:
         (row, column), value = found
         raise DataError(
-            f"{str(path)!r}: {rows[row]}, column {columns[column]!r} holds {value}; remove or fill such values first."
+            f"{str(path)!r}: {row_name(row)}, column {columns[column]!r} holds {value}; remove or fill such values first."
         )
 
 
-def _parquet_numbers(column: Any) -> NDArray:
+def _is_numeric(kind: Any) -> bool:
     import pyarrow as pa
 
+    if _is_list(kind):
+        kind = kind.value_type
+    checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(check(kind) for check in checks)
+
+
+def _is_list(kind: Any) -> bool:
+    """Whether a column holds lists, as embeddings are often kept."""
+    import pyarrow as pa
+
+    return any(
+        check(kind) for check in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    )
+
+
+def _parquet_numbers(column: Any, name: str, path: Path) -> NDArray:
+    """A column as an array; one of lists of equal length as a matrix. Nulls become NaN."""
+    import pyarrow as pa
+
+    if _is_list(column.type):
+        lengths = np.array([-1 if row is None else len(row) for row in column.to_pylist()])
+        odd = np.flatnonzero((lengths != lengths[0]) | (lengths < 1))
+        if len(odd):
+            raise DataError(
+                f"{str(path)!r}: row {odd[0]}, column {name!r} holds {max(lengths[odd[0]], 0)} values, the first row"
+                f" {max(lengths[0], 0)}; all must hold as many."
+            )
+        flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks])
+        return _parquet_numbers(flat, name, path).reshape(len(lengths), -1)
     if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
         column = column.cast(pa.float64())
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
     return column.to_numpy()
 
 

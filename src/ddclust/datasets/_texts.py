@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from ddclust.datasets._bunch import DataError, Reading, coded, make_bunch, refuse_too_many_unreadable
-from ddclust.datasets._folders import files_of, truth_by_subfolder
+from ddclust.datasets._folders import files_of, left_out_files, truth_by_subfolder
 from ddclust.datasets._tables import ID_COLUMN, open_text, stem
 
 TEXT_SUFFIXES = {".txt"}
@@ -38,7 +38,8 @@ def read_jsonl(path: Path, reading: Reading) -> Bunch:
     """One JSON object per line, with the text in one field or several."""
     records = read_json_lines(path)
     keys = {key for _, record in records for key in record}
-    fields = reading.text_column.split(",") if reading.text_column else _text_fields(keys)
+    named = [name.strip() for name in (reading.text_column or "").split(",") if name.strip()]
+    fields = named or _text_fields(keys)
     id_field = reading.id_column or (ID_COLUMN if ID_COLUMN in keys else None)
     unknown = [f for f in (*fields, id_field, reading.truth_column) if f is not None and f not in keys]
     if unknown or not fields:
@@ -55,7 +56,8 @@ def read_jsonl(path: Path, reading: Reading) -> Bunch:
                     f"{str(path)!r}: line {line}: {field!r} is not a text but {json.dumps(part)[:60]}."
                 )
         texts.append("\n".join(part for part in parts if part))
-        names.append(str(line if id_field is None else record.get(id_field, line)))
+        name = None if id_field is None else record.get(id_field)
+        names.append(str(line if name is None else name))
         if reading.truth_column is not None:
             classes.append(_class_of(record.get(reading.truth_column), reading.truth_column, line, path))
     target, target_names = coded(classes) if classes else (None, None)
@@ -96,6 +98,7 @@ def read_text_folder(folder: Path, reading: Reading) -> Bunch:
         item_names=names,
         name=folder.resolve().name,
         about=f"Texts from the folder {folder.resolve().name}.",
+        notes=left_out_files(folder, TEXT_SUFFIXES),
         skipped=skipped,
     )
 
