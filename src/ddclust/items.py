@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_BYTES = 64 * 2**20
-# A page fault maps this much around the place that was read.
-FAULT_BYTES = 64 * 2**10
 
 
 class Items(Protocol):
@@ -296,6 +294,18 @@ def release_pages(items: Any) -> None:
     mapping = memory_map(items)
     if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def resident_file_bytes() -> int:
+    """How much of mapped files counts as this process's memory; 0 where the system does not tell.
+
+    A page fault may map from 4 KB to 2 MB around the place that was read, so this cannot be counted.
+    """
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return 0
 
 
 def memory_map(items: Any) -> mmap.mmap | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from ddclust.items import FAULT_BYTES, Items, SparseItems, blocks, memory_map, release_pages, shuffled
+from ddclust.items import Items, SparseItems, blocks, memory_map, release_pages, resident_file_bytes, shuffled
 
 # So much of a memory map may count as ours before its pages are let go of.
 MAPPED_BYTES = 128 * 2**20
@@ -113,20 +113,17 @@ class BatchSource:
         self.items = items
         self.scaling = scaling
         self._is_mapped = memory_map(items) is not None
-        self._mapped_bytes = 0  # at most, since pages were let go of
+        self._resident_before = resident_file_bytes() if self._is_mapped else 0
 
     def __len__(self) -> int:
         return len(self.items)
 
     def batch(self, indices: Any) -> Tensor:
         """The items at ``indices`` (an integer array or a slice), ready for the network."""
-        rows = self.items[indices]
-        batch = self.scaling(rows)
-        if self._is_mapped:
-            self._mapped_bytes += rows.nbytes + len(rows) * FAULT_BYTES
-            if self._mapped_bytes > MAPPED_BYTES:
-                release_pages(self.items)
-                self._mapped_bytes = 0
+        batch = self.scaling(self.items[indices])
+        if self._is_mapped and resident_file_bytes() - self._resident_before > MAPPED_BYTES:
+            release_pages(self.items)
+            self._resident_before = resident_file_bytes()
         return batch
 
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
