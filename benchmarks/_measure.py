@@ -12,6 +12,12 @@ from pathlib import Path
 import torch
 
 RESULTS = Path(__file__).parent / "results"
+# Linux' own figure of a process: getrusage would begin with that of the process that started it.
+PEAK = """
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+"""
 
 
 def seconds(function) -> float:

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import torch
-from _measure import ratio, save, seconds, summary
+from _measure import PEAK, ratio, save, seconds, summary
 
 from ddclust import DDC, DDCLoss
 from ddclust.datasets import load_circles
@@ -57,15 +57,14 @@ def predict_speed(n=70_000) -> dict:
     }
 
 
-MEMORY = """
-import json, resource, sys
+MEMORY = f"""{PEAK}
+import json, sys
 import numpy as np
 from ddclust import DDC
 n = int(sys.argv[1])
 X = np.random.default_rng(0).integers(0, 255, size=(n, 28, 28), dtype=np.uint8)
 DDC(10, n_init=1, max_iter=50, random_state=0).fit(X)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"peak": peak, "data": X.nbytes / 2**20}))
+print(json.dumps({{"peak": peak(), "data": X.nbytes / 2**20}}))
 """
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from _measure import ratio, save, summary
+from _measure import PEAK, ratio, save, summary
 from PIL import Image
 
 from ddclust import DDC
@@ -20,12 +20,6 @@ from ddclust.datasets import _images, load_file
 from ddclust.sources import BatchSource, Scaling
 
 PIXELS = (32, 32, 3)
-# Linux' own figure of a process: getrusage would begin with that of the process that started it.
-PEAK = """
-def peak():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
-"""
 # A network so small that reading the data is most of the work.
 TINY = """
 import numpy as np, torch, warnings

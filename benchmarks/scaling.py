@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _measure import ratio, save, seconds, summary
+from _measure import PEAK, ratio, save, seconds, summary
 from safetensors.torch import load_file, save_file
 
 from ddclust import DDC, DDCLoss
@@ -23,11 +23,9 @@ ITEMS = (2_000, 4_000, 8_000, 16_000)
 BATCHES = (1_000, 2_000, 4_000, 8_000)
 WORKSPACE_MB = 1024
 # Peak memory of a loss with its gradient beyond what torch needs anyway.
-LOSS = """
-import resource, sys, torch
+LOSS = f"""{PEAK}
+import sys, torch
 from ddclust import DDCLoss
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 def step(m):
     hidden = torch.randn(m, 100, requires_grad=True)
     logits = torch.randn(m, 10, requires_grad=True)

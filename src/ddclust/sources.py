@@ -112,7 +112,8 @@ class BatchSource:
     def __init__(self, items: Items, scaling: Scaling) -> None:
         self.items = items
         self.scaling = scaling
-        self._is_mapped = memory_map(items) is not None
+        mapping = memory_map(items)
+        self._is_mapped = mapping is not None and len(mapping) > MAPPED_BYTES
         self._resident_before = resident_file_bytes() if self._is_mapped else 0
 
     def __len__(self) -> int:
