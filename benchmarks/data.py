@@ -16,7 +16,7 @@ from _measure import PEAK, ratio, save, summary
 from PIL import Image
 
 from ddclust import DDC
-from ddclust.datasets import _images, load_file
+from ddclust.datasets import _images, load
 from ddclust.sources import BatchSource, Scaling
 
 PIXELS = (32, 32, 3)
@@ -143,15 +143,15 @@ def folder_of_images(folder: Path, n: int = 20_000) -> list[dict]:
     for i in range(n):
         Image.fromarray(pixels[i % 64]).resize((96, 96)).save(images / f"{i:05}.jpg")
     busy, ratios = [], []
-    load_file(images)
+    load(images)
     for _ in range(3):
         start, cpu = time.perf_counter(), _cpu_of_all()
-        load_file(images)
+        load(images)
         together = time.perf_counter() - start
         busy.append((_cpu_of_all() - cpu) / together)
         start = time.perf_counter()
         with mock.patch.object(_images, "Parallel", return_value=_one_by_one):
-            load_file(images)
+            load(images)
         ratios.append((time.perf_counter() - start) / together)
     return [
         {

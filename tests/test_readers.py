@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
-from ddclust.datasets import DataError, _images, load, load_file, read_labels
+from ddclust.datasets import DataError, _images, load, read_labels
 from ddclust.datasets._files import READERS
 
 PROPERTY = settings(
@@ -45,7 +45,7 @@ def same(a, b):
 @given(X=NUMBERS)
 def test_npy_round_trip(X, tmp_path):
     np.save(tmp_path / "X.npy", X)
-    bunch = load_file(tmp_path / "X.npy")
+    bunch = load(tmp_path / "X.npy")
     assert isinstance(bunch.data, np.memmap)
     same(np.asarray(bunch.data), X)
     assert list(bunch.item_names) == [str(i) for i in range(len(X))]
@@ -57,7 +57,7 @@ def test_npy_round_trip(X, tmp_path):
 def test_npz_round_trip(X, with_truth, tmp_path):
     y = np.arange(len(X))
     np.savez(tmp_path / "X.npz", X=X, **({"y": y} if with_truth else {}))
-    bunch = load_file(tmp_path / "X.npz")
+    bunch = load(tmp_path / "X.npz")
     same(bunch.data, X)
     assert (bunch.target is not None) == with_truth
 
@@ -66,7 +66,7 @@ def test_npz_round_trip(X, with_truth, tmp_path):
 @given(X=TABLES, form=st.sampled_from(["csr", "csc", "coo"]))
 def test_sparse_round_trip(X, form, tmp_path):
     scipy.sparse.save_npz(tmp_path / "X.npz", scipy.sparse.csr_array(X).asformat(form))
-    data = load_file(tmp_path / "X.npz").data
+    data = load(tmp_path / "X.npz").data
     assert data.format == "csr"
     same(data.toarray(), X)
 
@@ -90,8 +90,8 @@ def test_csv_round_trip(X, header, delimiter, compressed, bom, tmp_path):
     path.write_bytes(gzip.compress(encoded) if compressed else encoded)
     looks_like_a_header = X[0].tolist() == list(range(X.shape[1])) and X.shape[1] > 1
     if header or not looks_like_a_header:
-        same(load_file(path).data, X)
-        assert load_file(path).name == "X"
+        same(load(path).data, X)
+        assert load(path).name == "X"
 
 
 @PROPERTY
@@ -104,7 +104,7 @@ def test_csv_columns_of_names_and_classes(X, names, tmp_path):
         writer = csv.writer(file)
         writer.writerow(["who", *columns, "kind"])
         writer.writerows([i, *x, c] for i, x, c in zip(ids, X.tolist(), classes, strict=True))
-    bunch = load_file(tmp_path / "X.csv", id_column="who", truth_column="kind")
+    bunch = load(tmp_path / "X.csv", id_column="who", truth_column="kind")
     same(bunch.data, X)
     assert bunch.item_names == ids
     assert [bunch.target_names[code] for code in bunch.target] == classes
@@ -117,7 +117,7 @@ def test_parquet_round_trip(X, tmp_path):
     frame["id"] = [f"item {i}" for i in range(len(X))]
     frame["remark"] = "none"
     frame.to_parquet(tmp_path / "X.parquet")
-    bunch = load_file(tmp_path / "X.parquet")
+    bunch = load(tmp_path / "X.parquet")
     same(bunch.data, X)
     assert bunch.item_names == frame["id"].tolist()
     assert any("remark" in note for note in bunch.notes)
@@ -133,10 +133,10 @@ def test_texts_round_trip(texts, tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     pd.DataFrame(records).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame(records).to_parquet(tmp_path / "a.parquet")
-    assert load_file(tmp_path / "a.txt").data == texts
-    assert load_file(tmp_path / "a.txt").item_names == [str(2 * i + 1) for i in range(len(texts))]
+    assert load(tmp_path / "a.txt").data == texts
+    assert load(tmp_path / "a.txt").item_names == [str(2 * i + 1) for i in range(len(texts))]
     for name in ("a.jsonl", "a.csv", "a.parquet"):
-        bunch = load_file(tmp_path / name, text_column="text", truth_column="kind")
+        bunch = load(tmp_path / name, text_column="text", truth_column="kind")
         assert bunch.data == texts
         assert bunch.item_names == [record["id"] for record in records]
         assert bunch.target.tolist() == [record["kind"] for record in records]
@@ -164,7 +164,7 @@ def test_any_bytes_are_data_or_a_sentence(suffix, content, tmp_path):
     path = tmp_path / f"any{suffix}"
     path.write_bytes(content)
     try:
-        bunch = load_file(path)
+        bunch = load(path)
     except DataError as error:
         assert path.name in str(error)
     else:
@@ -190,7 +190,7 @@ def test_cut_files_are_data_or_a_sentence(cut, suffix, tmp_path):
     path = tmp_path / f"cut{suffix}"
     path.write_bytes(whole.read_bytes()[:cut])
     try:
-        load_file(path)
+        load(path)
     except DataError as error:
         assert path.name in str(error)
 
@@ -252,7 +252,7 @@ def test_bad_files(name, content, options, sentence, tmp_path):
 def test_bad_parquet(frame, options, sentence, tmp_path):
     pd.DataFrame(frame).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match=sentence):
-        load_file(tmp_path / "a.parquet", **options)
+        load(tmp_path / "a.parquet", **options)
 
 
 def test_parquet_keeps_types_and_takes_decimals(tmp_path):
@@ -260,52 +260,52 @@ def test_parquet_keeps_types_and_takes_decimals(tmp_path):
 
     frame = pd.DataFrame({"a": np.array([1, 2], np.float32), "b": np.array([3, 4], np.float32)})
     frame.to_parquet(tmp_path / "a.parquet")
-    assert load_file(tmp_path / "a.parquet").data.dtype == np.float32
+    assert load(tmp_path / "a.parquet").data.dtype == np.float32
     pd.DataFrame({"a": [Decimal("1.50"), Decimal("2.25")], "b": [True, False]}).to_parquet(
         tmp_path / "b.parquet"
     )
-    assert load_file(tmp_path / "b.parquet").data.tolist() == [[1.5, 1], [2.25, 0]]
+    assert load(tmp_path / "b.parquet").data.tolist() == [[1.5, 1], [2.25, 0]]
 
 
 def test_parquet_column_of_embeddings(tmp_path):
     frame = pd.DataFrame({"id": ["a", "b"], "mass": [7.0, 8.0], "embedding": [[1.0, 2.0], [3.0, 4.0]]})
     frame.to_parquet(tmp_path / "a.parquet")
-    bunch = load_file(tmp_path / "a.parquet")
+    bunch = load(tmp_path / "a.parquet")
     assert bunch.data.tolist() == [[7, 1, 2], [8, 3, 4]]
     assert bunch.feature_names == ["mass", "embedding[0]", "embedding[1]"]
-    again = load_file(tmp_path / "a.parquet", value_columns=bunch.feature_names)
+    again = load(tmp_path / "a.parquet", value_columns=bunch.feature_names)
     assert again.data.tolist() == bunch.data.tolist()
 
 
 @pytest.mark.parametrize("name", ["ID", "Id", ""])
 def test_row_numbers_are_names_not_features(name, tmp_path):
     (tmp_path / "a.csv").write_text(f"{name},x,y\n7,1,2\n9,3,4\n")
-    bunch = load_file(tmp_path / "a.csv")
+    bunch = load(tmp_path / "a.csv")
     assert bunch.data.tolist() == [[1, 2], [3, 4]]
     assert bunch.item_names == ["7", "9"]
     assert f"The column {name!r} names the items" in bunch.notes[0]
     frame = pd.DataFrame({"x": [1, 2]}, index=[5, 6])
     frame.to_parquet(tmp_path / "a.parquet")
-    bunch = load_file(tmp_path / "a.parquet")
+    bunch = load(tmp_path / "a.parquet")
     assert bunch.data.tolist() == [[1], [2]]
     assert bunch.item_names == ["5", "6"]
 
 
 def test_a_header_may_hold_years(tmp_path):
     (tmp_path / "a.csv").write_text("name,2019,2020\nx,1,2\ny,3,4\n")
-    bunch = load_file(tmp_path / "a.csv", id_column="name")
+    bunch = load(tmp_path / "a.csv", id_column="name")
     assert bunch.data.tolist() == [[1, 2], [3, 4]]
     assert bunch.feature_names == ["2019", "2020"]
 
 
 def test_columns_are_found_by_name(tmp_path):
     (tmp_path / "a.csv").write_text("cost,kind,width\n1,x,2\n3,y,4\n")
-    assert load_file(tmp_path / "a.csv", value_columns=["width", "cost"]).data.tolist() == [[2, 1], [4, 3]]
+    assert load(tmp_path / "a.csv", value_columns=["width", "cost"]).data.tolist() == [[2, 1], [4, 3]]
 
 
 def test_names_that_are_no_utf8_are_escaped(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": "\\ud800x", "text": "a"}\n{"id": null, "text": "b"}\n')
-    assert load_file(tmp_path / "a.jsonl").item_names == ["\\ud800x", "2"]
+    assert load(tmp_path / "a.jsonl").item_names == ["\\ud800x", "2"]
 
 
 def test_parquet_without_pyarrow(tmp_path, monkeypatch):
@@ -318,9 +318,10 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
             raise ImportError(name)
         return usual(name, *args, **kwargs)
 
+    (tmp_path / "a.parquet").touch()
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(DataError, match=r"needs pyarrow; install it: pip install 'ddclust\[parquet\]'"):
-        load_file(tmp_path / "a.parquet")
+        load(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("form", [{}, {"format": np.array(b"csr")}, {"format": np.array(b"csc")}])
@@ -345,7 +346,7 @@ def test_bad_sparse_files(change, form, tmp_path):
     }
     np.savez(tmp_path / "a.npz", **(parts | form | change))
     with pytest.raises(DataError, match=r"a\.npz"):
-        load_file(tmp_path / "a.npz")
+        load(tmp_path / "a.npz")
 
 
 def test_long_texts_and_line_breaks_in_cells(tmp_path):
@@ -353,18 +354,18 @@ def test_long_texts_and_line_breaks_in_cells(tmp_path):
     with (tmp_path / "a.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["title", "body"], ["a", long], ["b", "two\nlines"]])
     limit = csv.field_size_limit()
-    assert load_file(tmp_path / "a.csv", text_column="title,body").data == [f"a\n{long}", "b\ntwo\nlines"]
+    assert load(tmp_path / "a.csv", text_column="title,body").data == [f"a\n{long}", "b\ntwo\nlines"]
     assert csv.field_size_limit() == limit
 
 
 def test_large_table_is_read_in_chunks(tmp_path, rng):
     X = rng.normal(size=(25_001, 2))
     pd.DataFrame(X).to_csv(tmp_path / "a.csv", index=False, header=["a", "b"])
-    same(load_file(tmp_path / "a.csv").data, X)
+    same(load(tmp_path / "a.csv").data, X)
     with (tmp_path / "a.csv").open("a") as file:
         file.write("1,oops\n")
     with pytest.raises(DataError, match=r"line 25003, column 'b' holds 'oops'"):
-        load_file(tmp_path / "a.csv")
+        load(tmp_path / "a.csv")
 
 
 # Folders.
@@ -411,7 +412,7 @@ def test_folder_of_images(photos):
 
 @pytest.mark.parametrize(("size", "colour", "shape"), [(16, "grey", (16, 16)), ((9, 12), "rgb", (9, 12, 3))])
 def test_size_and_colour_as_asked_for(photos, size, colour, shape):
-    assert load_file(photos, image_size=size, colour=colour).data.shape == (10, *shape)
+    assert load(photos, image_size=size, colour=colour).data.shape == (10, *shape)
 
 
 def test_small_images_of_one_size_stay_as_they_are(tmp_path, rng):
@@ -419,10 +420,10 @@ def test_small_images_of_one_size_stay_as_they_are(tmp_path, rng):
     (tmp_path / "a").mkdir()
     for i, image in enumerate(pixels):
         Image.fromarray(image).save(tmp_path / "a" / f"{i:02}.png")
-    bunch = load_file(tmp_path / "a")
+    bunch = load(tmp_path / "a")
     same(bunch.data, pixels)
     assert bunch.target is None
-    assert load_file(tmp_path / "a", colour="rgb").data.shape == (12, 28, 20, 3)
+    assert load(tmp_path / "a", colour="rgb").data.shape == (12, 28, 20, 3)
 
 
 def test_images_of_16_bits_are_scaled_not_clipped(tmp_path):
@@ -487,9 +488,9 @@ def test_one_colour_image_that_was_not_looked_at_makes_all_colour(tmp_path, monk
     monkeypatch.setattr(_images, "LOOKED_AT", 5)
     for i in range(20):
         picture(tmp_path / "a" / f"{i:02}.png", mode="L", colour=i, size=(9, 9))
-    assert load_file(tmp_path / "a").data.shape == (20, 9, 9)
+    assert load(tmp_path / "a").data.shape == (20, 9, 9)
     picture(tmp_path / "a" / "03.png", size=(9, 9))
-    assert load_file(tmp_path / "a").data.shape == (20, 9, 9, 3)
+    assert load(tmp_path / "a").data.shape == (20, 9, 9, 3)
 
 
 def test_values_without_a_range_are_refused(photos):
@@ -519,7 +520,7 @@ def test_images_are_read_by_several_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(_images, "TASK_FILES", 2)
     for i in range(7):
         picture(tmp_path / "a" / f"{i}.png", size=(8, 8))
-    load_file(tmp_path / "a")
+    load(tmp_path / "a")
     assert used == [-1]
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from ddclust.datasets._bunch import DataError, Reading
 from ddclust.datasets._circles import load_circles
 from ddclust.datasets._digits import load_digits
-from ddclust.datasets._files import READERS, load_file, read_labels
+from ddclust.datasets._files import READERS, read_labels, read_path
 from ddclust.datasets._mnist import load_mnist
 from ddclust.datasets._named import NAMED, NamedSet
 from ddclust.datasets._news import load_agnews, load_rcv1_subset, load_reuters, load_reuters21578
@@ -25,7 +25,6 @@ __all__ = [
     "load_agnews",
     "load_circles",
     "load_digits",
-    "load_file",
     "load_mnist",
     "load_rcv1_subset",
     "load_reuters",
@@ -51,9 +50,23 @@ def load(
     Parameters
     ----------
     data : str or path-like
-        One of the names in ``NAMED``, else a path.
-    text_column, id_column, truth_column, image_size, colour, value_columns, verbose
-        How to read a path: see :func:`load_file`.
+        One of the names in ``NAMED``; else the path of a file, ``.npy`` (memory-mapped), ``.npz`` (``X``
+        and optionally ``y``, or a sparse matrix), ``.csv``, ``.tsv``, ``.parquet``, ``.txt`` (a document
+        per line), ``.jsonl`` (an object per line), all text formats also with ``.gz``; or of a folder of
+        images or of ``.txt`` files.
+    text_column : str, optional
+        Of tables and ``.jsonl``: cluster the texts in this column (or several, with commas between).
+    id_column, truth_column : str, optional
+        Columns with the items' names ("id", if there is one) and with their known classes.
+    image_size : int or (int, int), optional
+        Side, or height and width, to which images are cropped and resized. By default their own if all
+        are of one size up to 64 pixels, else 32.
+    colour : {"auto", "grey", "rgb"}, default="auto"
+        Of images; "auto" is grey if all are.
+    value_columns : sequence of str, optional
+        Of tables: cluster these columns only, in this order.
+    verbose : bool, default=False
+        Show progress when it takes more than two seconds.
 
     Returns
     -------
@@ -69,9 +82,10 @@ def load(
     >>> load("digits").data.shape
     (1797, 8, 8)
     """
+    columns = None if value_columns is None else tuple(value_columns)
+    reading = Reading(text_column, id_column, truth_column, columns, image_size, colour, verbose)
     if str(data) in NAMED:
-        given = Reading(text_column, id_column, truth_column, None, image_size, colour)
-        given.refuse_all_but(set(), f"the named data set {str(data)!r}")
+        reading.refuse_all_but(set(), f"the named data set {str(data)!r}")
         bunch = NAMED[str(data)].load()
         if Path(data).exists():
             bunch.notes.append(f"{str(data)!r} is the named data set, not the file; for that say './{data}'.")
@@ -81,13 +95,4 @@ def load(
             f"{str(data)!r} is neither a file or folder nor a named data set; there are"
             f" {', '.join(NAMED)}, and files ending in {', '.join(READERS)}."
         )
-    return load_file(
-        data,
-        text_column=text_column,
-        id_column=id_column,
-        truth_column=truth_column,
-        image_size=image_size,
-        colour=colour,
-        value_columns=value_columns,
-        verbose=verbose,
-    )
+    return read_path(Path(data), reading)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,47 +41,8 @@ ITEM_COLUMNS = ("item", "id")
 FEW = 0.1  # so many images for each text are taken for illustrations
 
 
-def load_file(
-    path: str | os.PathLike[str],
-    *,
-    text_column: str | None = None,
-    id_column: str | None = None,
-    truth_column: str | None = None,
-    image_size: int | tuple[int, int] | None = None,
-    colour: str = "auto",
-    value_columns: Sequence[str] | None = None,
-    verbose: bool = False,
-) -> Bunch:
-    """Data from a file or a folder.
-
-    Parameters
-    ----------
-    path : path-like
-        ``.npy`` (memory-mapped), ``.npz`` (``X`` and optionally ``y``, or a sparse matrix), ``.csv``,
-        ``.tsv``, ``.parquet``, ``.txt`` (a document per line), ``.jsonl`` (an object per line), all text
-        formats also with ``.gz``; a folder of images or of ``.txt`` files.
-    text_column : str, optional
-        Of tables and ``.jsonl``: cluster the texts in this column (or several, with commas between).
-    id_column, truth_column : str, optional
-        Columns with the items' names ("id", if there is one) and with their known classes.
-    image_size : int or (int, int), optional
-        Side, or height and width, to which images are cropped and resized. By default their own if all
-        are of one size up to 64 pixels, else 32.
-    colour : {"auto", "grey", "rgb"}, default="auto"
-        Of images; "auto" is grey if all are.
-    value_columns : sequence of str, optional
-        Of tables: cluster these columns only, in this order.
-    verbose : bool, default=False
-        Show progress when it takes more than two seconds.
-
-    Returns
-    -------
-    Bunch
-        See :func:`ddclust.datasets.load`.
-    """
-    path = Path(path)
-    columns = None if value_columns is None else tuple(value_columns)
-    reading = Reading(text_column, id_column, truth_column, columns, image_size, colour, verbose)
+def read_path(path: Path, reading: Reading) -> Bunch:
+    """Data from a file or a folder; options that say nothing about it are refused."""
     reader = _reader(path)
     reading.refuse_all_but(APPLICABLE.get(reader, set()), f"{str(path)!r}")
     return reader(path, reading)
