@@ -366,6 +366,10 @@ def test_table_with_names_classes_and_texts(tmp_path):
     )
     resumed = run("resume", tmp_path / "run")
     assert "complete" in resumed.output
+    again = run("predict", tmp_path / "run", tmp_path / "table.csv")  # the column is remembered
+    assert (tmp_path / "run" / "labels.csv").read_text() in again.output
+    (tmp_path / "new.txt").write_text("a ship\n")
+    assert run("predict", tmp_path / "run", tmp_path / "new.txt").exit_code == 0
 
 
 @pytest.fixture

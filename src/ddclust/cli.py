@@ -262,9 +262,7 @@ def _train(
     with run_folder.under_way(out, run), _warnings_as_lines():
         start = time.perf_counter()
         model.fit(items)
-        if (
-            bunch.feature_names is not None
-        ):  # so that predict finds them in tables with other columns or another order
+        if bunch.feature_names is not None:  # by which predict will find them in another table
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
         complete = run_folder.write_results(out, model, bunch.item_names, run)
@@ -297,8 +295,14 @@ def predict(folder: Path, data: str, out: Path | None, device: str, **options: A
     from ddclust.run_folder import MODEL_FOLDER, RUN_FILE, labels_table, read_run
 
     model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
-    if options["text"] is None and hasattr(model, "vectorizer_") and (folder / RUN_FILE).exists():
-        options["text"] = read_run(folder)["options"].get("text")
+    is_table = Path(data.removesuffix(".gz")).suffix.lower() in (".csv", ".tsv", ".parquet", ".jsonl")
+    if (
+        is_table
+        and options["text"] is None
+        and hasattr(model, "vectorizer_")
+        and (folder / RUN_FILE).exists()
+    ):
+        options["text"] = read_run(folder)["options"]["text"]
     bunch = _load(data, options | _as_the_model_reads(model, data), verbose=True)
     model.__dict__.pop("feature_names_in_", None)  # the columns have been found by their names
     with _warnings_as_lines():
