@@ -21,17 +21,17 @@ TARGET_KEYS = ("y", "target", "labels")
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
 # What numpy and zipfile raise for files that are not what their names say.
 UNREADABLE = (
-    *(
-        ValueError,
-        OSError,
-        EOFError,
-        LookupError,
-        OverflowError,
-        SyntaxError,
-        NotImplementedError,
-        RuntimeError,
-    ),
-    *(TypeError, zipfile.BadZipFile, zlib.error, struct.error),
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    EOFError,
+    OSError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 SPARSE_KEYS = {"indices", "indptr", "shape"}
 

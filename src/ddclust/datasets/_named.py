@@ -28,10 +28,9 @@ class NamedSet:
 
     def at_hand(self) -> str:
         """Whether it can be loaded: "yes", "can be fetched" or "no"."""
-        if all(find(file) is not None for file in self.files):
-            if self.files or self.fetched_file is None or find(self.fetched_file) is not None:
-                return "yes"
-        elif self.fetched_file is not None and find(self.fetched_file) is not None:
+        fetched = self.fetched_file is not None and find(self.fetched_file) is not None
+        needs_nothing = not self.files and self.fetched_file is None
+        if fetched or needs_nothing or (self.files and all(find(file) is not None for file in self.files)):
             return "yes"
         return "no" if self.fetched_file is None else "can be fetched"
 

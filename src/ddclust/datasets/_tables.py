@@ -7,6 +7,7 @@ import gzip
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -108,7 +109,7 @@ def read_csv(path: Path, reading: Reading) -> Bunch:
     roles = _Roles(columns, reading, path)
     lines, ids, truth, texts = array("q"), [], [], []
     chunks, chunk = [], []
-    for line, row in rows if has_header else _chain((first_line, first), rows):
+    for line, row in rows if has_header else chain([(first_line, first)], rows):
         lines.append(line)
         if roles.id is not None:
             ids.append(row[roles.id])
@@ -247,13 +248,6 @@ def _bunch(
         about=f"Read from {path.name}.",
         notes=notes,
     )
-
-
-def _chain(
-    first: tuple[int, list[str]], rest: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    yield first
-    yield from rest
 
 
 def _numbers(
