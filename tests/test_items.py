@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse
 import torch
 import zarr
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ddclust import DDC
+from ddclust._validation import check_vectors
 from ddclust.items import (
     BlockItems,
     DatasetItems,
@@ -472,3 +473,18 @@ def test_images_on_another_scale(images, dtype):
     other = images / 255 if dtype == np.uint8 else images
     with pytest.warns(UserWarning, match="another scale"):
         model.predict(other)
+
+
+@pytest.mark.parametrize(
+    ("X", "dtype"),
+    [
+        (np.arange(8, dtype=np.uint8).reshape(2, 2, 2), np.float32),
+        (np.arange(8.0).reshape(2, 4), np.float64),
+        (scipy.sparse.csc_array(np.arange(8, dtype=np.float32).reshape(2, 4)), np.float32),
+    ],
+)
+def test_vectors_are_one_row_per_item(X, dtype):
+    vectors = check_vectors(BaseEstimator(), X, reset=True)
+    assert vectors.dtype == dtype
+    rows = vectors.toarray() if scipy.sparse.issparse(X) else vectors
+    assert rows.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]

@@ -9,13 +9,13 @@ import ddclust
 
 PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
-    {"kernels", "items", "atomic"},
+    {"kernels", "items", "atomic", "neighbors"},
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
     {"training", "consensus", "_checkpoints"},
     {"inference"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},
-    {"_ddc"},
+    {"_ddc", "baselines"},
     {"run_folder"},
     {"cli"},
 ]

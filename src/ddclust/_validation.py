@@ -30,6 +30,7 @@ __all__ = [
     "StrOptions",
     "check_items",
     "check_items_can_be_clustered",
+    "check_vectors",
     "fit_context",
     "resolve_device",
 ]
@@ -72,6 +73,18 @@ def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
     if not isinstance(X, (DatasetItems, BlockItems)):
         _check_finite(X, getattr(estimator, "feature_names_in_", None))
     return X
+
+
+def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
+    """X as one row of float32 or float64 per item: an array, images flattened, or a CSR matrix of sparse data.
+
+    For methods that need the whole data in memory. float64 and wide integers stay exact; the rest is float32.
+    """
+    items = check_items(estimator, X, reset=reset)
+    kind = np.float32 if items.dtype.itemsize <= 2 or items.dtype == np.float32 else np.float64
+    if isinstance(items, SparseItems):
+        return items.matrix.astype(kind, copy=False)
+    return np.ascontiguousarray(items[:], dtype=kind).reshape(len(items), -1)
 
 
 def _as_items(X: Any) -> Any:
