@@ -15,6 +15,7 @@ LAYERS = [
     {"inference"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},
+    {"_network_clusterer"},
     {"_ddc", "baselines"},
     {"run_folder"},
     {"cli"},

@@ -1,4 +1,4 @@
-"""DDC to the content of a model folder and back; everything is checked on the way back."""
+"""A fitted clusterer to the content of a model folder and back; everything is checked on the way back."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ddclust.sources import Scaling, input_shape
 from ddclust.text import StemVectorizer
 
 if TYPE_CHECKING:
-    from ddclust._ddc import DDC
+    from ddclust._network_clusterer import NetworkClusterer
 
 
-def describe(model: DDC) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What to save of a fitted model, as JSON and tensors."""
     description = {
         "ddclust_version": __version__,
@@ -55,11 +55,12 @@ def describe(model: DDC) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
 
 
 def restore(
-    model: DDC, path: str | os.PathLike[str], description: dict[str, Any], tensors: dict[str, torch.Tensor]
+    model: NetworkClusterer,
+    path: str | os.PathLike[str],
+    description: dict[str, Any],
+    tensors: dict[str, torch.Tensor],
 ) -> None:
     """Set every fitted attribute from a description and tensors, checking them on the way."""
-    if description["estimator"] != type(model).__name__:
-        raise ModelFormatError(f"The model in {str(path)!r} is a {description['estimator']}, not a DDC.")
     try:
         resolve_device(model.device)
     except ValueError:
@@ -132,18 +133,16 @@ def _vectorizer(description: dict[str, Any], idf: torch.Tensor) -> StemVectorize
 
 
 def _load_network(
-    model: DDC, path: str | os.PathLike[str], tensors: dict[str, torch.Tensor], prefix: str
+    model: NetworkClusterer, path: str | os.PathLike[str], tensors: dict[str, torch.Tensor], prefix: str
 ) -> nn.Module:
     """The network whose tensors have the prefix, after a comparison of names and shapes."""
     weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-    factory = model._network_factory(model._network_kind())
-    shape = input_shape(model.item_shape_)
-    if not callable(model.network):
+    if not callable(getattr(model, "network", None)):
         with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
-            expected = factory(shape, model.n_clusters).state_dict()
+            expected = model._build().state_dict()
         check_tensors(path, weights, _shapes(expected))
     with torch.random.fork_rng(devices=[]):
-        module = factory(shape, model.n_clusters)
+        module = model._build()
     check_tensors(path, weights, _shapes(module.state_dict()))
     module.load_state_dict(weights)
     return module.to(resolve_device(model.device)).eval()
@@ -155,13 +154,14 @@ def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, tor
 
 def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters as JSON; callables of the user's own by name only."""
-    plain = dict(params)
-    if callable(plain["network"]):
-        plain["network"] = {"custom": _name_of(plain["network"])}
-    loss = plain["loss"]
-    plain["loss"] = {"DDCLoss": asdict(loss)} if isinstance(loss, DDCLoss) else {"custom": _name_of(loss)}
+    plain = {
+        name: {"DDCLoss": asdict(value)} if isinstance(value, DDCLoss) else value
+        for name, value in params.items()
+    }
+    plain |= {name: {"custom": _name_of(value)} for name, value in plain.items() if callable(value)}
     plain["device"] = str(plain["device"])
-    plain["checkpoint_dir"] = None  # a place on the machine of the fit
+    if "checkpoint_dir" in plain:
+        plain["checkpoint_dir"] = None  # a place on the machine of the fit
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in plain.items()}
@@ -171,18 +171,16 @@ def _name_of(function: Any) -> str:
     return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
-def params_from_json(plain: dict[str, Any], *, network: Any, loss: Any) -> dict[str, Any]:
-    """Parameters from JSON, with the callables that are given in place of the user's own."""
-    params = dict(plain)
-    given = {"network": network, "loss": loss}
-    for name, replacement in given.items():
-        if isinstance(params[name], dict) and "custom" in params[name] and replacement is None:
+def params_from_json(plain: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters from JSON, with those that are given in place of callables of the user's own."""
+    params = plain | {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if isinstance(params[name], dict) and "custom" in params[name]:
             raise ModelFormatError(
                 f"The model was made with a {name} of the user's own, {params[name]['custom']!r}, which is"
                 f" not saved with it; pass it: DDC.load(..., {name}=...)."
             )
-        if replacement is not None:
-            params[name] = replacement
-    if isinstance(params["loss"], dict):
-        params["loss"] = DDCLoss(**params["loss"]["DDCLoss"])
-    return params
+    return {
+        name: DDCLoss(**value["DDCLoss"]) if isinstance(value, dict) else value
+        for name, value in params.items()
+    }

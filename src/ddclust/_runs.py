@@ -132,7 +132,7 @@ def advance_run(
         return RunState({}, {}, record)  # it need not begin
 
     start, source = time.perf_counter(), BatchSource(X, plan.scaling)
-    with _own_threads_and_randomness(plan, seed):
+    with own_threads_and_randomness(seed, plan.device, plan.threads):
         module = plan.build()
         trainer = Trainer(
             module,
@@ -218,19 +218,19 @@ class _Watch:
 
 
 @contextmanager
-def _own_threads_and_randomness(plan: Plan, seed: int) -> Iterator[None]:
-    """The plan's number of threads and torch's random state from the seed."""
-    threads = torch.get_num_threads()
-    devices = [plan.device] if plan.device.type == "cuda" else []
+def own_threads_and_randomness(seed: int, device: torch.device, threads: int) -> Iterator[None]:
+    """A number of threads and torch's random state from a seed, and the caller's own again afterwards."""
+    threads_before = torch.get_num_threads()
+    devices = [device] if device.type == "cuda" else []
     with _ONE_RUN_AT_A_TIME, torch.random.fork_rng(devices=devices):
-        torch.set_num_threads(plan.threads)
+        torch.set_num_threads(threads)
         torch.default_generator.manual_seed(seed)  # torch.manual_seed would touch devices that are not ours
-        if plan.device.type == "cuda":
+        if device.type == "cuda":
             torch.cuda.manual_seed(seed)
         try:
             yield
         finally:
-            torch.set_num_threads(threads)
+            torch.set_num_threads(threads_before)
 
 
 def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str, float], int]:

@@ -84,12 +84,19 @@ class Scaling:
         """
         item_shape = tuple(X.shape[1:])
         if isinstance(X, SparseItems):
-            return cls(item_shape, np.zeros(item_shape), np.full(item_shape, _unit_mean_square(X)))
+            return cls.to_unit_mean_square(X)
         if len(item_shape) == 1:
             return cls(item_shape, *_standardisation(X))
         if X.dtype == np.uint8:
             return cls(item_shape, np.zeros(()), np.array(1 / 255))
         return cls(item_shape, *_unit_range(X, channel_axis(item_shape)))
+
+    @classmethod
+    def to_unit_mean_square(cls, X: Items) -> Scaling:
+        """One factor for all values, which brings their mean square to 1."""
+        item_shape = tuple(X.shape[1:])
+        shape = cls.shape(item_shape, of_bytes=False)
+        return cls(item_shape, np.zeros(shape), np.full(shape, _unit_mean_square(X)))
 
     def __call__(self, batch: NDArray) -> Tensor:
         """The batch as the network takes it: float32, channels before height and width."""
@@ -159,12 +166,12 @@ def _unit_range(X: Items, axis: int | None) -> tuple[NDArray[np.float64], NDArra
     return lowest, 1 / np.where(span > 0, span, 1.0)
 
 
-def _unit_mean_square(X: SparseItems) -> float:
+def _unit_mean_square(X: Items) -> float:
     """The factor that brings the mean square of all values, zeros included, to 1."""
-    values = X.matrix.data
+    values = X.matrix.data if isinstance(X, SparseItems) else X
     largest = max((float(np.abs(block.astype(np.float64)).max()) for block in blocks(values)), default=0.0)
     if largest == 0:
         return 1.0
     # Divided by the largest value, so that no square overflows.
     squares = sum(float(np.square(block / largest, dtype=np.float64).sum()) for block in blocks(values))
-    return float(np.sqrt(X.shape[0] * X.shape[1] / squares) / largest)
+    return float(np.sqrt(np.prod(X.shape) / squares) / largest)

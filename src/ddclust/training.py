@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,10 @@ EXPLODED = 1e6
 Record = dict[str, Any]
 # (module, batch, indices of the batch's items) -> a NamedTuple of scalars, whose sum is minimised.
 Objective = Callable[[nn.Module, Tensor, NDArray[np.intp]], Any]
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": partial(torch.optim.Adam, fused=True),
+    "sgd": partial(torch.optim.SGD, momentum=0.9, fused=True),
+}
 
 
 class Source(Protocol):
@@ -49,7 +54,7 @@ def split_batches(order: NDArray[np.intp], batch_size: int) -> list[NDArray[np.i
 
 
 class Trainer:
-    """Adam on reshuffled batches, resumable at any iteration.
+    """Gradient descent on reshuffled batches, resumable at any iteration.
 
     Everything that happens is a function of the seed, the iteration and the state, so a trainer that
     is given another's :meth:`state` goes on exactly as that one would have.
@@ -61,9 +66,12 @@ class Trainer:
     source : Source
     objective : callable (module, batch, indices) -> NamedTuple of scalars
     batch_size : int, default=100
-    learning_rate : float, default=1e-3
+    learning_rate : float or callable (iteration) -> float, default=1e-3
+        A callable gives the rate of each iteration, counted from zero.
     seed : int, default=0
         Of the order of batches: each epoch has a permutation of its own.
+    optimizer : {"adam", "sgd"}, default="adam"
+        ``"sgd"`` has a momentum of 0.9.
 
     Attributes
     ----------
@@ -98,15 +106,18 @@ class Trainer:
         objective: Objective,
         *,
         batch_size: int = 100,
-        learning_rate: float = 1e-3,
+        learning_rate: float | Callable[[int], float] = 1e-3,
         seed: int = 0,
+        optimizer: str = "adam",
     ) -> None:
         self.module = module
         self.source = source
         self.objective = objective
         self.batch_size = batch_size
         self.seed = seed
-        self.optimizer = torch.optim.Adam(module.parameters(), lr=learning_rate, fused=True)
+        self.schedule = learning_rate if callable(learning_rate) else None
+        rate = learning_rate(0) if callable(learning_rate) else learning_rate
+        self.optimizer = OPTIMIZERS[optimizer](module.parameters(), lr=rate)
         self.batches_per_epoch = len(split_batches(np.arange(len(source)), batch_size))
         self.iteration = 0
         self.history: list[Record] = []
@@ -218,6 +229,9 @@ class Trainer:
             raise NonFiniteLossError(self._diagnosis(x, terms))
         self.optimizer.zero_grad(set_to_none=True)
         stacked.sum().backward()
+        if self.schedule is not None:
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.schedule(self.iteration)
         self.optimizer.step()
         self.iteration += 1
         self._open["steps"] = self._open.get("steps", 0) + 1

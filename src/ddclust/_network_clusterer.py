@@ -1,0 +1,220 @@
+"""What every clusterer can do whose result is trained networks: predict, transform, save and load."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+from tqdm import tqdm
+
+from ddclust._model_format import describe, params_from_json, params_to_json, restore
+from ddclust._validation import check_items, check_items_can_be_clustered, resolve_device
+from ddclust.consensus import Vote, aligning_order, combine
+from ddclust.inference import outputs
+from ddclust.items import Items
+from ddclust.persistence import ModelFormatError, load_model, save_model
+from ddclust.sources import BatchSource, Scaling
+from ddclust.text import StemVectorizer, checked_texts, is_text
+
+
+class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """A clusterer with one or several networks that map items to (hidden, logits).
+
+    A subclass has the parameters ``n_clusters``, ``language``, ``device`` and ``verbose``, builds its
+    network in :meth:`_build`, and hands the trained ones to :meth:`_keep`.
+    """
+
+    n_clusters: int
+    language: str
+    device: str | torch.device
+    verbose: bool | int
+
+    def _build(self) -> nn.Module:
+        """A newly initialised network for items of ``item_shape_``, from torch's random state."""
+        raise TypeError(f"{type(self).__name__} does not say what its network is.")
+
+    def _items(self, X: Any) -> Items:
+        """The data of a fit, checked."""
+        X = check_items(self, self._vectors(X, reset=True), reset=True)
+        check_items_can_be_clustered(X, self.n_clusters)
+        return X
+
+    def _keep(
+        self,
+        source: BatchSource,
+        records: list[dict[str, Any]],
+        voters: list[int],
+        modules: list[nn.Module],
+    ) -> None:
+        """Align the networks of the runs that are kept, let them vote, and set the fitted attributes."""
+        self.scaling_: Scaling = source.scaling
+        self.modules_ = modules
+        self.cluster_orders_ = [np.arange(self.n_clusters)] * len(voters)
+        raw = self._member_probabilities(source)
+        self.cluster_orders_ = _aligned_by_size(raw)
+        vote, self.probabilities_ = combine([p[:, o] for p, o in zip(raw, self.cluster_orders_, strict=True)])
+        self.labels_, self.agreement_ = vote
+        self.runs_ = records
+        self.voters_ = voters
+        self.history_ = records[voters[0]]["history"]
+        self.n_iter_ = records[voters[0]]["n_iter"]
+        self._fitted_params = params_to_json(self.get_params(deep=False))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The cluster of each item: the largest output of the trained network, or the networks' vote."""
+        return self.vote(X)[0].labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Soft assignments, of shape (n, n_clusters); the same for an item whatever its company.
+
+        With several networks, the mean of those that voted for the item's cluster.
+        """
+        return self.vote(X)[1]
+
+    def vote(self, X: Any) -> tuple[Vote, NDArray[np.float32]]:
+        """Labels and agreement of the voting networks, and soft assignments, all at once."""
+        return combine(self._member_probabilities(self._source(X)))
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """The hidden representation, of shape (n, d_hidden)."""
+        source = self._source(X)
+        representation = np.empty((len(source), self._n_features_out), dtype=np.float32)
+        for rows, hidden, _ in outputs(self.modules_[0], source):
+            representation[rows] = hidden.numpy()
+        return representation
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the fitted model to a new folder of JSON and safetensors, whole or not at all.
+
+        A callable ``network`` or ``loss`` is not saved, only its name; give it to :meth:`load` again.
+        A RandomState instance is saved as None.
+        """
+        check_is_fitted(self, "modules_")
+        description, tensors = describe(self)
+        save_model(path, description, tensors, overwrite=overwrite)
+
+    @classmethod
+    def _load(
+        cls, path: str | os.PathLike[str], given: dict[str, Any], device: str | torch.device | None
+    ) -> Self:
+        """Read a model that :meth:`save` wrote; ``given`` are the parameters that are not saved."""
+        description, tensors = load_model(path)
+        if device is not None:
+            resolve_device(device)  # the caller's mistake, not the file's
+        try:
+            if description["estimator"] != cls.__name__:
+                raise ModelFormatError(
+                    f"The model in {str(path)!r} is a {description['estimator']}, not a {cls.__name__}."
+                )
+            model = cls(**params_from_json(description["params"], given))
+            if device is not None:
+                model.device = device
+            model._validate_params()
+            restore(model, path, description, tensors)
+        except ModelFormatError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+            raise ModelFormatError(
+                f"The description of the model in {str(path)!r} is damaged: {type(error).__name__}: {error}"
+            ) from error
+        return model
+
+    def _vectors(self, X: Any, *, reset: bool) -> Any:
+        """Texts as TF-IDF vectors, anything else as it is."""
+        if reset:
+            self.__dict__.pop("vectorizer_", None)
+        if isinstance(X, str):
+            raise ValueError("X is a single text; give a list of texts.")
+        if not is_text(X):
+            return X
+        texts = checked_texts(X)
+        if reset:
+            self.vectorizer_ = StemVectorizer(self.language)
+        elif not hasattr(self, "vectorizer_"):
+            raise ValueError(
+                f"X is texts, but this {type(self).__name__} was fitted on items of shape {self.item_shape_}."
+            )
+        shown = tqdm(texts, unit="text", desc="counting words", delay=2, disable=not self.verbose)
+        vectors = self.vectorizer_.fit_transform(shown) if reset else self.vectorizer_.transform(shown)
+        wordless = int((np.diff(vectors.indptr) == 0).sum())
+        if wordless:
+            warnings.warn(
+                f"{wordless:,} of {len(texts):,} texts hold none of the {vectors.shape[1]:,} word stems that are"
+                " counted; nothing tells these texts apart.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return vectors
+
+    def _source(self, X: Any) -> BatchSource:
+        check_is_fitted(self, "modules_")
+        X = check_items(self, self._vectors(X, reset=False), reset=False)
+        source = BatchSource(X, self.scaling_)
+        if len(self.item_shape_) > 1:
+            self._warn_of_another_scale(source)
+        return source
+
+    def _warn_of_another_scale(self, source: BatchSource) -> None:
+        """Images are scaled to [0, 1] as those of the fit were; see whether the first of the new ones fit in there."""
+        x = source.batch(slice(0, 256))
+        as_fractions = self.scaling_.is_of_bytes and source.items.dtype != np.uint8 and x.max() <= 1 / 255
+        if as_fractions or x.max() > 3 or x.min() < -2:
+            warnings.warn(
+                "The values of X are on another scale than those that the model was fitted on"
+                + (" (0 to 255)." if self.scaling_.is_of_bytes else "."),
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _member_probabilities(self, source: BatchSource) -> list[NDArray[np.float32]]:
+        """The soft assignments of each voting network, aligned."""
+        members = []
+        total = len(source) * len(self.modules_)
+        with tqdm(total=total, unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
+            for module, order in zip(self.modules_, self.cluster_orders_, strict=True):
+                probabilities = np.empty((len(source), len(order)), dtype=np.float32)
+                for rows, _, logits in outputs(module, source):
+                    probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
+                    bar.update(len(logits))
+                members.append(probabilities)
+        return members
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = []  # the network computes in float32
+        return tags
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """If the block fails, the estimator is what it was before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
+    """For each network the order of its outputs that aligns it to the first, largest cluster of the vote first."""
+    n_clusters = raw[0].shape[1]
+    reference = raw[0].argmax(axis=1)
+    orders = [aligning_order(reference, p.argmax(axis=1), n_clusters) for p in raw]
+    vote, _ = combine([p[:, order] for p, order in zip(raw, orders, strict=True)])
+    by_size = np.argsort(-np.bincount(vote.labels, minlength=n_clusters), kind="stable")
+    return [order[by_size] for order in orders]
