@@ -1,1 +1,6 @@
 """The methods that DDC is compared with, as scikit-learn clusterers. k-means is scikit-learn's own."""
+
+from ddclust.baselines._ldmgi import LDMGI
+from ddclust.baselines._sec import SEC
+
+__all__ = ["LDMGI", "SEC"]
