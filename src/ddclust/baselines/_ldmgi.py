@@ -14,10 +14,10 @@ from tqdm import tqdm
 
 from ddclust._validation import Interval, check_items_can_be_clustered, check_vectors, fit_context
 from ddclust.baselines._spectral import (
+    checked_components,
     given_or_found_neighbors,
     smallest_eigenvectors,
     spectral_rotation,
-    warn_of_components,
     warn_of_empty_clusters,
 )
 from ddclust.items import SparseItems
@@ -134,8 +134,10 @@ class LDMGI(ClusterMixin, BaseEstimator):
         found = given_or_found_neighbors(X, self.clique_size - 1, neighbors, self.verbose)
         cliques = np.hstack([np.arange(X.shape[0])[:, None], found.indices])  # (n, k)
         L = global_matrix(X, cliques, self.reg_lambda, verbose=self.verbose)
-        warn_of_components(L, self.n_clusters)
-        eigen = smallest_eigenvectors(L, self.n_clusters, ceiling=_row_bound(L), rng=rng)
+        n_components = checked_components(L, self.n_clusters)
+        eigen = smallest_eigenvectors(
+            L, self.n_clusters, ceiling=_row_bound(L), rng=rng, may_repeat=n_components > 1
+        )
         self.labels_ = spectral_rotation(eigen.vectors, rng, self.n_init).labels
         warn_of_empty_clusters(self.labels_, self.n_clusters)
         self.eigenvalues_, self.embedding_ = eigen

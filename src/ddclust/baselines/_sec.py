@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ddclust._validation import Interval, check_items_can_be_clustered, check_vectors, fit_context
 from ddclust.baselines._spectral import (
+    checked_components,
     given_or_found_neighbors,
     smallest_eigenvectors,
     spectral_rotation,
-    warn_of_components,
     warn_of_empty_clusters,
 )
 from ddclust.items import SparseItems, blocks
@@ -151,7 +151,7 @@ class SEC(ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         found = given_or_found_neighbors(X, self.n_neighbors, neighbors, self.verbose)
         S = normalised_affinity(found)
-        warn_of_components(S, self.n_clusters)
+        n_components = checked_components(S, self.n_clusters)
         centred = CentredData(X)
         regress = ridge_regression(centred, self.gamma)
         eigen = smallest_eigenvectors(
@@ -160,6 +160,7 @@ class SEC(ClusterMixin, BaseEstimator):
             ceiling=2 + self.mu,
             rng=rng,
             tol=1e-9 / (1 + self.mu),  # the graph must be seen beside mu
+            may_repeat=n_components > 1,
         )
         F = eigen.vectors
         self.labels_, rotation, _ = spectral_rotation(F, rng, self.n_init)

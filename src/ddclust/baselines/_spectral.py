@@ -28,7 +28,13 @@ class Eigenpairs(NamedTuple):
 
 
 def smallest_eigenvectors(
-    M: Any, n_vectors: int, *, ceiling: float, rng: np.random.RandomState, tol: float = 1e-9
+    M: Any,
+    n_vectors: int,
+    *,
+    ceiling: float,
+    rng: np.random.RandomState,
+    tol: float = 1e-9,
+    may_repeat: bool = False,
 ) -> Eigenpairs:
     """The eigenvectors of the smallest eigenvalues of a symmetric matrix or LinearOperator M.
 
@@ -37,6 +43,8 @@ def smallest_eigenvectors(
     question there: the factors of a neighbour graph of high-dimensional data are all but dense.
 
     ``ceiling`` is an upper bound of the eigenvalues, ``tol`` the residual in its units, ``rng`` gives the start.
+    ``may_repeat`` says that eigenvalues may coincide, as those of a graph of several components do: Lanczos may
+    find one vector of each and has to be asked for more.
 
     Examples
     --------
@@ -45,32 +53,48 @@ def smallest_eigenvectors(
     array([1., 2.])
     """
     n = M.shape[0]
-    if n <= max(DENSE_UP_TO, n_vectors + 1):
+    if n <= max(DENSE_UP_TO, 2 * n_vectors + 1):
         dense = aslinearoperator(M) @ np.eye(n)
         values, vectors = scipy.linalg.eigh((dense + dense.T) / 2, subset_by_index=[0, n_vectors - 1])
         return Eigenpairs(values, vectors)
-    flipped = _flipped(M, ceiling)
-    start = rng.standard_normal(n)
-    n_lanczos = min(n, max(2 * n_vectors + 10, 30))
+    M = aslinearoperator(M)
+    found = _lanczos(_flipped(M, ceiling, np.empty((n, 0))), n_vectors, rng, tol)
+    n_new = n_vectors if may_repeat else 0
+    while n_new > 0:
+        more = _lanczos(_flipped(M, ceiling, found.vectors), n_vectors, rng, tol)
+        values = np.concatenate([found.values, more.values])
+        best = np.argsort(-values, kind="stable")[:n_vectors]  # of equals those found before
+        n_new = int((more.values > found.values[-1] + ceiling * max(tol, 1e-12)).sum())
+        if n_new > 0:
+            found = Eigenpairs(values[best], np.hstack([found.vectors, more.vectors])[:, best])
+    return Eigenpairs(ceiling - found.values, found.vectors)
+
+
+def _flipped(M: LinearOperator, ceiling: float, known: NDArray) -> LinearOperator:
+    """The operator ceiling * I - M on what is orthogonal to the known vectors, zero on these."""
+
+    def product(V: NDArray) -> NDArray:
+        V = V.reshape(len(V), -1)
+        V = V - known @ (known.T @ V)
+        result = ceiling * V - M.matmat(V)
+        return result - known @ (known.T @ result)
+
+    return LinearOperator(M.shape, matvec=product, matmat=product, dtype=np.float64)
+
+
+def _lanczos(operator: LinearOperator, n_vectors: int, rng: np.random.RandomState, tol: float) -> Eigenpairs:
+    """The largest eigenvalues, descending, and their vectors; a warning if they did not converge."""
+    n = operator.shape[0]
+    start = operator.matvec(rng.standard_normal(n))
+    n_basis = min(n, max(2 * n_vectors + 10, 30))
     try:
         values, vectors = eigsh(
-            flipped, n_vectors, which="LA", v0=start, ncv=n_lanczos, tol=tol, maxiter=MAX_RESTARTS
+            operator, n_vectors, which="LA", v0=start, ncv=n_basis, tol=tol, maxiter=MAX_RESTARTS
         )
     except ArpackNoConvergence as error:
-        values, vectors = _improved(flipped, error.eigenvectors, n_vectors, rng)
+        values, vectors = _improved(operator, error.eigenvectors, n_vectors, rng)
     order = np.argsort(-values, kind="stable")
-    return Eigenpairs(ceiling - values[order], vectors[:, order])
-
-
-def _flipped(M: Any, ceiling: float) -> LinearOperator:
-    """The operator ceiling * I - M."""
-    M = aslinearoperator(M)
-    return LinearOperator(
-        M.shape,
-        matvec=lambda v: ceiling * v.ravel() - M.matvec(v.ravel()),
-        matmat=lambda V: ceiling * V - M.matmat(V),
-        dtype=np.float64,
-    )
+    return Eigenpairs(values[order], vectors[:, order])
 
 
 def _improved(
@@ -164,8 +188,8 @@ def given_or_found_neighbors(
     return Neighbors(given.indices[:, :n_neighbors], given.distances[:, :n_neighbors])
 
 
-def warn_of_components(graph: Any, n_clusters: int) -> None:
-    """Warn if the graph falls apart into more pieces than there are clusters: then chance decides."""
+def checked_components(graph: Any, n_clusters: int) -> int:
+    """The number of pieces of the graph, with a warning if there are more than clusters: then chance decides."""
     n_components, _ = connected_components(graph, directed=False)
     if n_components > n_clusters:
         warn(
@@ -173,6 +197,7 @@ def warn_of_components(graph: Any, n_clusters: int) -> None:
             " asked for; which ones are put together is a matter of chance. Ask for more neighbours, or remove copies"
             " and outliers from X."
         )
+    return n_components
 
 
 def warn_of_empty_clusters(labels: NDArray[np.int64], n_clusters: int) -> None:
