@@ -4,14 +4,24 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ddclust import DDC
+from ddclust.baselines import DEC, LDMGI, SEC
 
-# Quick settings of the real estimator; nothing else is changed.
-ESTIMATORS = [DDC(n_clusters=3, n_init=1, max_iter=120, learning_rate=1e-3, random_state=0)]
+# Quick settings of the real estimators; nothing else is changed.
+ESTIMATORS = [
+    DDC(n_clusters=3, n_init=1, max_iter=120, learning_rate=1e-3, random_state=0),
+    DEC(n_clusters=3, layers=(20, 5), layer_iter=60, finetune_iter=60, max_iter=100, random_state=0),
+    LDMGI(n_clusters=3, random_state=0),
+    SEC(n_clusters=3, random_state=0),
+]
 REASON = "the check takes whatever has predict_proba for a classifier; tests/test_items.py fits sparse data"
 EXPECTED_FAILURES = {"check_estimator_sparse_matrix": REASON, "check_estimator_sparse_array": REASON}
 
 
+def expected_failures(estimator):
+    return EXPECTED_FAILURES if hasattr(estimator, "predict_proba") else {}
+
+
 @pytest.mark.filterwarnings("ignore:The clustering uses")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn(estimator, check):
     check(estimator)

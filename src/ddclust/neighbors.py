@@ -1,0 +1,129 @@
+"""The nearest neighbours of every item: exact, without an n x n array, the item itself left out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms
+from tqdm import tqdm
+
+CHUNK_ROWS = 4096  # of queries: enough work for all cores, and a progress bar that moves
+DIFFERENCE_BYTES = 64 * 2**20
+
+
+class Neighbors(NamedTuple):
+    """``indices`` and ``distances``, both (n, k), nearest first."""
+
+    indices: NDArray[np.int64]
+    distances: NDArray[np.float64]
+
+
+def nearest_neighbors(
+    X: Any, n_neighbors: int, *, metric: str = "euclidean", verbose: bool | int = False
+) -> Neighbors:
+    """The ``n_neighbors`` nearest other items of each item.
+
+    An item is never its own neighbour, though copies of it may be. Neighbours at the same distance are ordered
+    by index. The search is scikit-learn's: a k-d tree up to 15 dimensions, beyond them all distances, a block at
+    a time. On MNIST (70,000 x 784) the latter takes minutes on two cores, is exact, and needs no other library.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features), float32 or float64
+    n_neighbors : int
+        Less than n_samples.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        The cosine distance is 1 - cos. Items of zeros only have no direction: they count as equal to each other
+        and as orthogonal to everything else.
+    verbose : bool or int, default=False
+        Show a progress bar if it takes more than two seconds.
+
+    Returns
+    -------
+    Neighbors
+
+    Examples
+    --------
+    >>> nearest_neighbors(np.array([[0.0], [1.0], [3.0], [3.0]]), 2).indices
+    array([[1, 2],
+           [0, 2],
+           [3, 1],
+           [2, 1]])
+    """
+    n = X.shape[0]
+    if metric not in ("euclidean", "cosine"):
+        raise ValueError(f"metric={metric!r} must be 'euclidean' or 'cosine'.")
+    if not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} must be at least 1 and less than n_samples={n}: an item is not its own neighbour."
+        )
+    if metric == "cosine":
+        X = _directions(X)
+    indices = _found(_centred(X), n_neighbors, verbose)
+    distances = _distances(X, indices)
+    order = np.lexsort((indices, distances))  # exact distances may swap what rounding had put in order
+    indices = np.take_along_axis(indices, order, axis=1)
+    distances = np.take_along_axis(distances, order, axis=1)
+    return Neighbors(indices, distances**2 / 2 if metric == "cosine" else distances)
+
+
+def _directions(X: Any) -> Any:
+    """Rows of length one; rows of zeros get a direction of their own in one more column."""
+    X = normalize(X)
+    is_empty = row_norms(X) == 0
+    if not is_empty.any():
+        return X
+    column = is_empty[:, None].astype(X.dtype)
+    is_sparse: bool = scipy.sparse.issparse(X)
+    return scipy.sparse.hstack([X, column], format="csr") if is_sparse else np.hstack([X, column])
+
+
+def _centred(X: Any) -> Any:
+    """Dense data around its mean, where the quadratic expansion of distances does not cancel digits."""
+    if scipy.sparse.issparse(X):
+        return X
+    return X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+
+
+def _found(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
+    """Indices of the nearest neighbours without the item itself, (n, k), in no certain order."""
+    n = X.shape[0]
+    search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
+    indices = np.empty((n, n_neighbors), dtype=np.int64)
+    with tqdm(total=n, unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:
+        for start in range(0, n, CHUNK_ROWS):
+            rows = np.arange(start, min(start + CHUNK_ROWS, n))
+            found = search.kneighbors(X[rows[0] : rows[-1] + 1], return_distance=False)
+            indices[rows] = _without_itself(found, rows)
+            bar.update(len(rows))
+    return indices
+
+
+def _without_itself(found: NDArray, rows: NDArray[np.int64]) -> NDArray:
+    """Each row's candidates without the row itself or, where copies have taken its place, without the last one."""
+    is_itself = found == rows[:, None]
+    is_itself[~is_itself.any(axis=1), -1] = True
+    return found[~is_itself].reshape(len(found), -1)
+
+
+def _distances(X: Any, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Distances to the neighbours by differences, so that those of copies are exactly zero."""
+    n, k = indices.shape
+    is_sparse: bool = scipy.sparse.issparse(X)
+    distances = np.empty((n, k))
+    step = max(DIFFERENCE_BYTES // (8 * k * X.shape[1]), 1)
+    for start in range(0, n, step):
+        block = indices[start : start + step]
+        here = np.repeat(np.arange(start, start + len(block)), k)
+        difference = X[here] - X[block.ravel()]
+        if is_sparse:
+            squares = np.asarray(difference.astype(np.float64).power(2).sum(axis=1)).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
+        distances[start : start + len(block)] = np.sqrt(squares).reshape(block.shape)
+    return distances
