@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -44,7 +45,7 @@ def log_cut(log_overlaps: Floats) -> float:
     Examples
     --------
     >>> M = np.array([[4.0, 1.0], [1.0, 1.0]])
-    >>> round(np.exp(log_cut(np.log(M))), 6)
+    >>> round(math.exp(log_cut(np.log(M))), 6)
     0.5
     """
     return float(_log_sum(_log_ratios(log_overlaps)[np.triu_indices(len(log_overlaps), 1)]))
@@ -66,7 +67,7 @@ def cauchy_schwarz_divergence(log_overlaps: Floats) -> float:
     n_clusters = len(log_overlaps)
     if n_clusters == 1:
         return 0.0
-    return float(np.log(n_clusters * (n_clusters - 1) / 2)) - log_cut(log_overlaps) + 0.0
+    return math.log(math.comb(n_clusters, 2)) - log_cut(log_overlaps)
 
 
 def _log_ratios(log_overlaps: Floats) -> Floats:
@@ -253,24 +254,23 @@ class NeighborClusters:
         self.power = power
         n, n_clusters = len(labels), labels.max() + 1
         self.nearest = np.full(
-            (n, n_clusters, n_neighbors), np.inf
+            (n_neighbors, n_clusters, n), np.inf
         )  # log distances in order, oneself left out
-        self.farthest = np.empty((n, n_clusters))
-        self._directed = np.empty((n_clusters, n_clusters))
-        for cluster in range(n_clusters):
-            members = np.flatnonzero(labels == cluster)
-            to_members = log_distances[:, members]  # (n, size)
-            self.farthest[:, cluster] = to_members.max(axis=1)
-            to_members[members, np.arange(len(members))] = np.inf
-            size = min(n_neighbors, len(members))
-            near = np.partition(to_members, size - 1, axis=1)[:, :size]
-            self.nearest[:, cluster, :size] = np.sort(near, axis=1)
+        self.farthest = np.empty((n_clusters, n))
+        self._directed = np.empty((n_clusters, n_clusters))  # M_ij seen from i: its points' balls into j
         labelled = np.flatnonzero(labels >= 0)
         for cluster in range(n_clusters):
+            members = np.flatnonzero(labels == cluster)
+            to_members = log_distances[members]  # (size, n)
+            self.farthest[cluster] = to_members.max(axis=0)
+            to_members[np.arange(len(members)), members] = np.inf
+            to_members.sort(axis=0)
+            size = min(n_neighbors, len(members))
+            self.nearest[:size, cluster] = to_members[:size]
             self._directed[:, cluster] = _grouped_log_sum(
-                -power * self.nearest[labelled, cluster, -1], labels[labelled], n_clusters
+                -power * self.nearest[-1, cluster, labelled], labels[labelled], n_clusters
             )
-        own = self.farthest[labelled, labels[labelled]]
+        own = self.farthest[labels[labelled], labelled]
         np.fill_diagonal(self._directed, _grouped_log_sum(-power * own, labels[labelled], n_clusters))
 
     @property
@@ -283,7 +283,7 @@ class NeighborClusters:
 
     def log_overlaps_to_judge(self) -> Floats:
         labelled = np.flatnonzero(self.labels >= 0)
-        own = self.nearest[labelled, self.labels[labelled], -1]
+        own = self.nearest[-1, self.labels[labelled], labelled]
         # A cluster of one has no neighbour within; the smallest distance that there is stands for it.
         own = np.where(np.isposinf(own), self.log_distances[labelled, labelled], own)
         log_overlaps = self.log_overlaps
@@ -303,7 +303,7 @@ class NeighborClusters:
         inward = np.logaddexp(self._directed, self._gains(row))  # (k, k): from the others to the new cluster
         farthest = np.full(k, -np.inf)
         np.maximum.at(farthest, labels, row_of_members)
-        reach = np.maximum(self.farthest[members, labels], row_of_members)
+        reach = np.maximum(self.farthest[labels, members], row_of_members)
         own = np.logaddexp(_grouped_log_sum(-power * reach, labels, k), -power * farthest)
         np.fill_diagonal(outward, own)
         np.fill_diagonal(inward, own)
@@ -311,7 +311,7 @@ class NeighborClusters:
 
     def _nearest_of(self, row: Floats, labels: Ints) -> Floats:
         """The log distance of a point to its k-th neighbour in each cluster."""
-        n_neighbors = self.nearest.shape[2]
+        n_neighbors = len(self.nearest)
         if n_neighbors == 1:
             nearest = np.full(self.n_clusters, np.inf)
             np.minimum.at(nearest, labels, row)
@@ -321,14 +321,14 @@ class NeighborClusters:
 
     def _gains(self, row: Floats) -> Floats:
         """The log of what the overlap of j with t gains where the new point becomes a near neighbour, (j, t)."""
-        last = self.nearest[:, :, -1]
-        points, clusters = np.nonzero(row[:, None] < last)
+        last = self.nearest[-1]  # (k, n)
+        clusters, points = np.nonzero(row < last)
         labels = self.labels[points]
         others = (labels >= 0) & (labels != clusters)
         points, clusters, labels = points[others], clusters[others], labels[others]
-        before, after = last[points, clusters], row[points]
-        if self.nearest.shape[2] > 1:  # the neighbour before the last moves up
-            after = np.maximum(after, self.nearest[points, clusters, -2])
+        before, after = last[clusters, points], row[points]
+        if len(self.nearest) > 1:  # the neighbour before the last moves up
+            after = np.maximum(after, self.nearest[-2, clusters, points])
             nearer = after < before
             points, clusters, labels = points[nearer], clusters[nearer], labels[nearer]
             before, after = before[nearer], after[nearer]
@@ -340,18 +340,19 @@ class NeighborClusters:
         self.labels[point] = cluster
         self._directed[cluster] = joined.outward[cluster]
         self._directed[:, cluster] = joined.inward[:, cluster]
-        row = self.log_distances[point]
-        others = np.arange(len(row)) != point
-        near = np.concatenate([self.nearest[others, cluster], row[others, None]], axis=1)
-        near.sort(axis=1)
-        self.nearest[others, cluster] = near[:, :-1]
-        np.maximum(self.farthest[:, cluster], row, out=self.farthest[:, cluster])
+        row = self.log_distances[point].copy()
+        np.maximum(self.farthest[cluster], row, out=self.farthest[cluster])
+        row[point] = np.inf
+        for near in self.nearest[:, cluster]:  # the nearer one stays, the other goes on to the next place
+            nearer = np.minimum(near, row)
+            np.maximum(near, row, out=row)
+            near[:] = nearer
 
     def dissolve(self, cluster: int) -> None:
         self.labels = _labels_without(self.labels, cluster)
         self._directed = _without(self._directed, cluster)
         self.nearest = np.delete(self.nearest, cluster, axis=1)
-        self.farthest = np.delete(self.farthest, cluster, axis=1)
+        self.farthest = np.delete(self.farthest, cluster, axis=0)
 
 
 def _labels_without(labels: Ints, cluster: int) -> Ints:
@@ -384,9 +385,9 @@ def seeded_labels(distances: Floats, n_seeds: int, seed_size: int, rng: np.rando
 
     Examples
     --------
-    >>> x = np.array([0.0, 1.0, 1.1, 5.0])
+    >>> x = np.array([0.0, 5.0, 1.0, 1.1, 5.1])
     >>> seeded_labels(abs(x[:, None] - x), 2, 2, np.random.RandomState(0))
-    array([1, 0, 0, 1])
+    array([-1,  0,  1,  1,  0])
     """
     labels = np.full(len(distances), UNLABELLED)
     for seed in range(n_seeds):
@@ -410,14 +411,14 @@ def placed(clusters: Clusters, row: Floats) -> tuple[int, _Joined]:
 def place_all(clusters: Clusters, distances: Floats) -> Iterator[int]:
     """Give every free point a cluster, always the one nearest to any labelled point; the point, each time."""
     labelled = clusters.labels >= 0
-    reach = distances[:, labelled].min(axis=1)
-    reach[labelled] = np.inf
+    reach = distances[labelled].min(axis=0)
+    taken = np.where(labelled, np.inf, 0.0)
     for _ in range(len(labelled) - labelled.sum()):
-        point = int(reach.argmin())
+        point = int(np.maximum(reach, taken).argmin())
         cluster, joined = placed(clusters, clusters.row(point))
         clusters.add(point, cluster, joined)
-        np.minimum(reach, distances[point], out=reach, where=clusters.labels < 0)
-        reach[point] = np.inf
+        np.minimum(reach, distances[point], out=reach)
+        taken[point] = np.inf
         yield point
 
 
