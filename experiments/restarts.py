@@ -53,7 +53,7 @@ def main() -> None:
         checkpoint_dir=options.checkpoints / bunch.name,
         verbose=True,
     ).fit(bunch.data)
-    probabilities = model._member_probabilities(model._source(bunch.data))
+    probabilities = model.member_probabilities(bunch.data)
     labels = {run: p.argmax(axis=1) for run, p in zip(model.voters_, probabilities, strict=True)}
 
     order = np.random.default_rng(0)

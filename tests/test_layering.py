@@ -17,7 +17,8 @@ LAYERS = [
     {"_engine", "_model_format"},
     {"_network_clusterer"},
     {"_ddc", "baselines"},
-    {"run_folder"},
+    {"run_folder", "_cell"},
+    {"comparison"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

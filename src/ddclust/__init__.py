@@ -14,6 +14,8 @@ __all__ = ["DDC", "DDCLoss", "__version__"]
 # Loaded when first used, so that the command line answers without waiting for torch.
 _LAZY = {"DDC": "ddclust._ddc", "DDCLoss": "ddclust.losses"}
 _MODULES = {
+    "baselines",
+    "comparison",
     "consensus",
     "datasets",
     "inference",
@@ -21,6 +23,7 @@ _MODULES = {
     "kernels",
     "losses",
     "metrics",
+    "neighbors",
     "networks",
     "persistence",
     "sources",

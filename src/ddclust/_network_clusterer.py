@@ -83,7 +83,11 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def vote(self, X: Any) -> tuple[Vote, NDArray[np.float32]]:
         """Labels and agreement of the voting networks, and soft assignments, all at once."""
-        return combine(self._member_probabilities(self._source(X)))
+        return combine(self.member_probabilities(X))
+
+    def member_probabilities(self, X: Any) -> list[NDArray[np.float32]]:
+        """Soft assignments by each network that was kept, the best first, aligned to it."""
+        return self._member_probabilities(self._source(X))
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The hidden representation, of shape (n, d_hidden)."""

@@ -1,0 +1,200 @@
+"""Comparisons: really run as processes, stopped, resumed, failed, and chosen with and without labels."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from ddclust import _cell, comparison
+from ddclust.comparison import Budget, Cell, ComparisonError, chosen_without_labels, compare, row
+
+
+def cell(labels, objective=None, **params):
+    return Cell("method", params, {"seconds": 1.0, "peak_mb": 2.0, "objective": objective}, np.array(labels))
+
+
+def test_of_equal_parameters_the_lowest_objective_is_chosen():
+    cells = [cell([0, 1, 1], 3.0), cell([0, 0, 1], 1.0), cell([1, 0, 1], 2.0)]
+    assert chosen_without_labels(cells, 2) is cells[1]
+
+
+def test_of_different_parameters_the_one_that_the_others_agree_with_is_chosen():
+    cells = [
+        cell([0, 1, 0, 1, 0, 1], a=1),
+        cell([0, 0, 0, 1, 1, 1], a=2),
+        cell([1, 1, 1, 0, 0, 0], a=3),
+    ]
+    assert chosen_without_labels(cells, 2) is cells[1]
+
+
+def test_empty_clusters_come_last():
+    cells = [cell([0, 0, 0], 0.0, a=1), cell([0, 0, 0], 0.0, a=2), cell([0, 0, 1], 9.0, a=3)]
+    assert chosen_without_labels(cells, 2) is cells[2]
+
+
+def test_row_gives_the_label_free_choice_and_the_best():
+    truth = [0, 0, 1, 1]
+    cells = [
+        cell([0, 1, 0, 1], 1.0),
+        cell([1, 1, 0, 0], 2.0),
+        Cell("method", {}, {"error": "It took more than 1 minutes."}),
+    ]
+    entry = row("method", cells, truth, 2)
+    assert entry["label_free"]["ACC"] == 0.5
+    assert entry["best"]["ACC"] == 1.0
+    assert (entry["ACC_mean"], entry["fits"], len(entry["failures"])) == (0.75, 2, 1)
+
+
+def test_truth_does_not_change_the_choice():
+    cells = [cell([0, 1, 0, 1], 1.0), cell([1, 1, 0, 0], 2.0)]
+    known, unknown = row("m", cells, [0, 0, 1, 1], 2), row("m", cells, None, 2)
+    np.testing.assert_array_equal(known["labels"], unknown["labels"])
+    assert "best" not in unknown
+
+
+def test_jobs_never_hold_the_truth():
+    assert set(_cell.Job.__dataclass_fields__) == {
+        "method",
+        "params",
+        "n_clusters",
+        "seed",
+        "runs",
+        "max_iter",
+        "data",
+        "folder",
+    }
+
+
+def test_every_method_has_a_default_and_at_most_nine_choices():
+    for method in _cell.METHODS.values():
+        assert 1 <= len(method.choices) <= 9
+        assert len({json.dumps(choice) for choice in method.choices}) == len(method.choices)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """All methods but the slow ones on three blobs, and what they left behind."""
+    from sklearn.datasets import make_blobs
+
+    X, y = make_blobs(120, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=0.5, random_state=0)
+    folder = tmp_path_factory.mktemp("comparison") / "blobs"
+    methods = ("k-means", "itc-parzen", "itc-knn", "sec", "ldmgi", "ddc")
+    arguments = {"methods": methods, "runs": 3, "max_choices": 1, "max_iter": 100}
+    return X, y, folder, arguments, compare(X, 3, folder, truth=y, **arguments)
+
+
+def test_all_methods_find_blobs(compared):
+    rows = compared[-1]
+    assert [entry["method"] for entry in rows] == [
+        "k-means",
+        "ITC (parzen)",
+        "ITC (knn)",
+        "SEC",
+        "LDMGI",
+        "DDC",
+        "DDC-VOTE",
+    ]
+    for entry in rows:
+        assert entry["failures"] == []
+        assert entry["fits"] == (3 if entry["method"] == "k-means" else 1)
+        assert entry["seconds"] > 0
+        assert entry["peak_mb"] > 50
+        if not entry["method"].startswith("DDC"):  # so few steps prove nothing of it
+            assert entry["label_free"]["ACC"] > 0.99, entry
+
+
+def test_tables_are_written(compared):
+    _, y, folder, _, rows = compared
+    assert json.loads((folder / comparison.COMPARISON_FILE).read_text())["rows"] == rows
+    with (folder / comparison.TABLE_FILE).open() as file:
+        table = list(csv.DictReader(file))
+    assert [line["method"] for line in table] == [entry["method"] for entry in rows]
+    with (folder / comparison.LABELS_FILE).open() as file:
+        labels = list(csv.DictReader(file))
+    assert len(labels) == len(y)
+    assert {line["SEC"] for line in labels} == {"0", "1", "2"}
+
+
+def test_what_is_done_is_not_done_again(compared):
+    X, y, folder, arguments, rows = compared
+    before = {file: file.stat().st_mtime_ns for file in folder.glob("fits/*/result.json")}
+    assert compare(X, 3, folder, truth=y, **arguments) == rows
+    assert {file: file.stat().st_mtime_ns for file in folder.glob("fits/*/result.json")} == before
+
+
+def test_other_data_are_refused(compared):
+    X, _, folder, arguments, _ = compared
+    with pytest.raises(ComparisonError, match="of other data"):
+        compare(X + 1, 3, folder, **arguments)
+    with pytest.raises(ComparisonError, match="another number of clusters"):
+        compare(X, 4, folder, **arguments)
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "diary.txt").write_text("dear diary")
+    with pytest.raises(ComparisonError, match="other files"):
+        compare(np.eye(4), 2, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["diary.txt"]
+
+
+def test_unknown_method(tmp_path):
+    with pytest.raises(ValueError, match="no method 'dbscan'; choose from k-means"):
+        compare(np.eye(4), 2, tmp_path / "new", methods=["dbscan"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_fit_beyond_its_time_is_a_row_that_says_so_and_a_larger_budget_makes_it_again(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    arguments = {"methods": ["k-means"], "runs": 1}
+    (entry,) = compare(X, 2, tmp_path / "new", budget=Budget(seconds=0.2), **arguments)
+    assert entry["fits"] == 0
+    assert "minutes" in entry["failures"][0]["error"]
+    (entry,) = compare(X, 2, tmp_path / "new", budget=Budget(seconds=0.1), **arguments)
+    assert entry["fits"] == 0
+    (entry,) = compare(X, 2, tmp_path / "new", **arguments)
+    assert entry["fits"] == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
+def test_a_fit_beyond_its_memory_is_a_row_that_says_so(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    (entry,) = compare(X, 2, tmp_path / "new", methods=["k-means"], runs=1, budget=Budget(bytes=20 * 2**20))
+    assert "GB of memory" in entry["failures"][0]["error"]
+
+
+def test_a_fit_that_fails_is_a_row_that_says_so(tmp_path):
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    rows = compare(X, 5, tmp_path / "new", methods=["k-means", "sec"], runs=1, max_choices=1)
+    assert [entry["fits"] for entry in rows] == [0, 0]
+    assert "n_clusters=5" in rows[1]["failures"][0]["error"]
+
+
+def test_sparse_data(tmp_path):
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.csr_array(rng.random((60, 20)) * (rng.random((60, 20)) < 0.2))
+    rows = compare(X, 2, tmp_path / "new", methods=["k-means", "sec", "ldmgi"], runs=1, max_choices=1)
+    assert all(entry["fits"] == 1 for entry in rows), rows
+
+
+def test_killed_and_started_again_it_ends_the_same(tmp_path):
+    command = [Path(sys.executable).parent / "ddclust", "compare", "circles", "-k", "2", "--out"]
+    options = ["--methods", "k-means,ddc", "--runs", "3", "--max-iter", "150", "-q"]
+    undisturbed = tmp_path / "undisturbed"
+    subprocess.run([*command, undisturbed, *options], check=True, capture_output=True)
+    folder = tmp_path / "killed"
+    process = subprocess.Popen([*command, folder, *options], stdout=subprocess.DEVNULL)
+    while process.poll() is None and not (folder / "fits" / "ddc-0-0").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = subprocess.run([*command, folder, *options], check=True, capture_output=True, text=True)
+    assert "DDC-VOTE" in done.stdout
+    assert (folder / "labels.csv").read_bytes() == (undisturbed / "labels.csv").read_bytes()
