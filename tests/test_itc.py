@@ -188,12 +188,12 @@ def test_a_joined_point_is_as_if_computed_anew(points, density, k):
     clusters = clusters_of(X, labels, density, k)
     for point in np.flatnonzero(labels < 0)[:5]:
         joined = clusters.joined(clusters.row(point))
-        cuts = log_cuts_if_joined(clusters.log_overlaps, joined.log_overlaps)
+        (cuts,) = log_cuts_if_joined(clusters.log_overlaps, joined.log_overlaps)
         for cluster in range(3):
             trial = clusters.labels.copy()
             trial[point] = cluster
             anew = clusters_of(X, trial, density, k)
-            np.testing.assert_allclose(joined.log_overlaps[cluster], anew.log_overlaps[cluster], rtol=1e-9)
+            np.testing.assert_allclose(joined.log_overlaps[0, cluster], anew.log_overlaps[cluster], rtol=1e-9)
             assert cuts[cluster] == pytest.approx(log_cut(anew.log_overlaps), abs=1e-9)
         clusters.add(point, 1, joined)
         anew = clusters_of(X, clusters.labels, density, k)

@@ -31,6 +31,7 @@ from ddclust.kernels import median_bandwidth
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 UNLABELLED = -1
+NEGLIGIBLE = 45.0  # exp(-45) times thousands of terms is less than the rounding of their sum
 BLOCK = 1024  # items whose distances to all landmarks are in memory at once
 
 
@@ -95,6 +96,12 @@ def _grouped_log_sum(logs: Floats, groups: Ints, n_groups: int) -> Floats:
         return np.log(np.bincount(groups, np.exp(logs - top[groups]), n_groups)) + top
 
 
+def _log_sums_by_label(logs: Floats, labels: Ints, n_labels: int) -> Floats:
+    """The log of the sums of each row's values with each label, of shape (rows, n_labels)."""
+    groups = np.arange(len(logs))[:, None] * n_labels + labels
+    return _grouped_log_sum(logs.ravel(), groups.ravel(), len(logs) * n_labels).reshape(-1, n_labels)
+
+
 def log_cuts_without_each(log_overlaps: Floats) -> Floats:
     """:func:`log_cut` of the other clusters, for each cluster.
 
@@ -128,17 +135,23 @@ def log_cuts_if_joined(log_overlaps: Floats, joined: Floats) -> Floats:
     ----------
     log_overlaps : ndarray of shape (n_clusters, n_clusters)
         Without the point.
-    joined : ndarray of shape (n_clusters, n_clusters)
-        Row t holds the log overlaps of cluster t with all, if the point joins it.
+    joined : ndarray of shape (n_points, n_clusters, n_clusters)
+        For each of some points that may do so: row t holds the log overlaps of cluster t with all, if it joins t.
 
     Returns
     -------
-    ndarray of shape (n_clusters,)
+    ndarray of shape (n_points, n_clusters)
     """
-    own = joined.diagonal()
-    ratios = joined - (own[:, None] + log_overlaps.diagonal()) / 2
-    np.fill_diagonal(ratios, -np.inf)
+    own = joined.diagonal(axis1=1, axis2=2)
+    ratios = joined - (own[:, :, None] + log_overlaps.diagonal()) / 2
+    _set_diagonals(ratios, -np.inf)
     return np.logaddexp(log_cuts_without_each(log_overlaps), _log_sum(ratios))
+
+
+def _set_diagonals(matrices: Floats, values: Floats | float) -> None:
+    """Write values of shape (n, k), or one, to the diagonals of matrices of shape (n, k, k)."""
+    diagonal = np.arange(matrices.shape[1])
+    matrices[:, diagonal, diagonal] = values
 
 
 class Clusters(Protocol):
@@ -156,21 +169,23 @@ class Clusters(Protocol):
     def log_overlaps_to_judge(self) -> Floats:
         """The same, for the choice of the worst cluster and the divergence."""
 
-    def row(self, point: int) -> Floats: ...
+    def row(self, point: int) -> Floats:
+        """What :meth:`joined` needs to know of a point, of shape (1, n)."""
 
-    def joined(self, row: Floats) -> Any: ...
+    def joined(self, rows: Floats) -> _Joined:
+        """The overlaps if each of some points, by itself, joined each of the clusters."""
 
-    def add(self, point: int, cluster: int, joined: Any) -> None: ...
+    def add(self, point: int, cluster: int, joined: _Joined) -> None: ...
 
     def dissolve(self, cluster: int) -> None: ...
 
 
 class _Joined(NamedTuple):
-    """The clusters' overlaps if a point joined each of them."""
+    """The clusters' overlaps if a point joined each of them, for some points."""
 
-    log_overlaps: Floats  # (k, k): row t is that of cluster t, if the point joins it
-    outward: Floats  # (k, k): the same before the two directions are averaged, seen from cluster t
-    inward: Floats  # (k, k): and seen from the others
+    log_overlaps: Floats  # (n, k, k): row t is that of cluster t, if the point joins it
+    outward: Floats  # (n, k, k): the same before the two directions are averaged, seen from cluster t
+    inward: Floats  # (n, k, k): in column t, and seen from the others
 
 
 class ParzenClusters:
@@ -209,21 +224,20 @@ class ParzenClusters:
         return self.log_overlaps
 
     def row(self, point: int) -> Floats:
-        return self.log_kernel[point]
+        return self.log_kernel[point, None]
 
-    def joined(self, row: Floats) -> _Joined:
-        """The overlaps if the point with this row of the kernel joined each of the clusters."""
+    def joined(self, rows: Floats) -> _Joined:
         members = np.flatnonzero(self.labels >= 0)
-        sums = _grouped_log_sum(row[members], self.labels[members], self.n_clusters)  # (k,)
-        log_overlaps = np.logaddexp(self.log_overlaps, sums)
+        sums = _log_sums_by_label(rows[:, members], self.labels[members], self.n_clusters)  # (n, k)
+        log_overlaps = np.logaddexp(self.log_overlaps, sums[:, None])
         # Within its cluster the point meets each of the others twice and itself once.
         own = np.logaddexp(np.logaddexp(self.log_overlaps.diagonal(), np.log(2) + sums), 0.0)
-        np.fill_diagonal(log_overlaps, own)
+        _set_diagonals(log_overlaps, own)
         return _Joined(log_overlaps, log_overlaps, log_overlaps)
 
     def add(self, point: int, cluster: int, joined: _Joined) -> None:
         self.labels[point] = cluster
-        self.log_overlaps[cluster] = self.log_overlaps[:, cluster] = joined.log_overlaps[cluster]
+        self.log_overlaps[cluster] = self.log_overlaps[:, cluster] = joined.log_overlaps[0, cluster]
 
     def dissolve(self, cluster: int) -> None:
         self.labels = _labels_without(self.labels, cluster)
@@ -292,54 +306,55 @@ class NeighborClusters:
         return log_overlaps
 
     def row(self, point: int) -> Floats:
-        return self.log_distances[point]
+        return self.log_distances[point, None]
 
-    def joined(self, row: Floats) -> _Joined:
-        """The overlaps if the point with these log distances joined each of the clusters."""
+    def joined(self, rows: Floats) -> _Joined:
         k, power = self.n_clusters, self.power
         members = np.flatnonzero(self.labels >= 0)
-        labels, row_of_members = self.labels[members], row[members]
-        outward = np.logaddexp(self._directed, -power * self._nearest_of(row_of_members, labels))
-        inward = np.logaddexp(self._directed, self._gains(row))  # (k, k): from the others to the new cluster
-        farthest = np.full(k, -np.inf)
-        np.maximum.at(farthest, labels, row_of_members)
-        reach = np.maximum(self.farthest[labels, members], row_of_members)
-        own = np.logaddexp(_grouped_log_sum(-power * reach, labels, k), -power * farthest)
-        np.fill_diagonal(outward, own)
-        np.fill_diagonal(inward, own)
-        return _Joined(np.logaddexp(outward, inward.T) - np.log(2), outward, inward)
+        labels, to_members = self.labels[members], rows[:, members]
+        nearest, farthest = self._reaches(to_members, labels)  # (n, k)
+        outward = np.logaddexp(self._directed, -power * nearest[:, None])
+        inward = np.logaddexp(self._directed, self._gains(rows))
+        reach = np.maximum(self.farthest[labels, members], to_members)
+        own = np.logaddexp(_log_sums_by_label(-power * reach, labels, k), -power * farthest)
+        _set_diagonals(outward, own)
+        _set_diagonals(inward, own)
+        return _Joined(np.logaddexp(outward, inward.transpose(0, 2, 1)) - np.log(2), outward, inward)
 
-    def _nearest_of(self, row: Floats, labels: Ints) -> Floats:
-        """The log distance of a point to its k-th neighbour in each cluster."""
+    def _reaches(self, to_members: Floats, labels: Ints) -> tuple[Floats, Floats]:
+        """The log distances of points to their k-th neighbour in each cluster, and to the farthest point."""
         n_neighbors = len(self.nearest)
-        if n_neighbors == 1:
-            nearest = np.full(self.n_clusters, np.inf)
-            np.minimum.at(nearest, labels, row)
-            return nearest
-        clusters = (row[labels == cluster] for cluster in range(self.n_clusters))
-        return np.array([np.partition(to, n_neighbors - 1)[n_neighbors - 1] for to in clusters])
+        nearest, farthest = np.empty((2, len(to_members), self.n_clusters))
+        for cluster in range(self.n_clusters):
+            to_cluster = to_members[:, labels == cluster]
+            farthest[:, cluster] = to_cluster.max(axis=1)
+            if n_neighbors == 1:
+                nearest[:, cluster] = to_cluster.min(axis=1)
+            else:
+                nearest[:, cluster] = np.partition(to_cluster, n_neighbors - 1)[:, n_neighbors - 1]
+        return nearest, farthest
 
-    def _gains(self, row: Floats) -> Floats:
-        """The log of what the overlap of j with t gains where the new point becomes a near neighbour, (j, t)."""
+    def _gains(self, rows: Floats) -> Floats:
+        """The log of what M_jt gains where the new point becomes a near neighbour of j's points, (n, j, t)."""
+        n, k = len(rows), self.n_clusters
+        # Points beyond these distances would add less than rounding does; there are many where volumes count.
+        relevant = np.full((k, k + 1), -np.inf)  # (t, j); the last column is for points without a label
+        relevant[:, :k] = (NEGLIGIBLE - self._directed.T) / self.power
+        np.fill_diagonal(relevant, -np.inf)
         last = self.nearest[-1]  # (k, n)
-        clusters, points = np.nonzero(row < last)
+        new, clusters, points = np.nonzero(rows[:, None] < np.minimum(last, relevant[:, self.labels]))
         labels = self.labels[points]
-        others = (labels >= 0) & (labels != clusters)
-        points, clusters, labels = points[others], clusters[others], labels[others]
-        before, after = last[clusters, points], row[points]
-        if len(self.nearest) > 1:  # the neighbour before the last moves up
+        before, after = last[clusters, points], rows[new, points]
+        if len(self.nearest) > 1:  # the neighbour before the last may move up instead
             after = np.maximum(after, self.nearest[-2, clusters, points])
-            nearer = after < before
-            points, clusters, labels = points[nearer], clusters[nearer], labels[nearer]
-            before, after = before[nearer], after[nearer]
-        gains = -self.power * after + np.log(-np.expm1(-self.power * (before - after)))
-        k = self.n_clusters
-        return _grouped_log_sum(gains, labels * k + clusters, k * k).reshape(k, k)
+        with np.errstate(divide="ignore"):  # no gain: the log of zero
+            gains = -self.power * after + np.log(-np.expm1(-self.power * (before - after)))
+        return _grouped_log_sum(gains, (new * k + labels) * k + clusters, n * k * k).reshape(n, k, k)
 
     def add(self, point: int, cluster: int, joined: _Joined) -> None:
         self.labels[point] = cluster
-        self._directed[cluster] = joined.outward[cluster]
-        self._directed[:, cluster] = joined.inward[:, cluster]
+        self._directed[cluster] = joined.outward[0, cluster]
+        self._directed[:, cluster] = joined.inward[0, :, cluster]
         row = self.log_distances[point].copy()
         np.maximum(self.farthest[cluster], row, out=self.farthest[cluster])
         row[point] = np.inf
@@ -402,12 +417,6 @@ def seeded_labels(distances: Floats, n_seeds: int, seed_size: int, rng: np.rando
     return labels
 
 
-def placed(clusters: Clusters, row: Floats) -> tuple[int, _Joined]:
-    """The cluster that a point should join so that the divergence becomes the largest, and what it brings."""
-    joined = clusters.joined(row)
-    return int(log_cuts_if_joined(clusters.log_overlaps, joined.log_overlaps).argmin()), joined
-
-
 def place_all(clusters: Clusters, distances: Floats) -> Iterator[int]:
     """Give every free point a cluster, always the one nearest to any labelled point; the point, each time."""
     labelled = clusters.labels >= 0
@@ -415,11 +424,27 @@ def place_all(clusters: Clusters, distances: Floats) -> Iterator[int]:
     taken = np.where(labelled, np.inf, 0.0)
     for _ in range(len(labelled) - labelled.sum()):
         point = int(np.maximum(reach, taken).argmin())
-        cluster, joined = placed(clusters, clusters.row(point))
-        clusters.add(point, cluster, joined)
+        joined = clusters.joined(clusters.row(point))
+        cuts = log_cuts_if_joined(clusters.log_overlaps, joined.log_overlaps)
+        clusters.add(point, int(cuts.argmin()), joined)
         np.minimum(reach, distances[point], out=reach)
         taken[point] = np.inf
         yield point
+
+
+def clusters_to_join(clusters: Clusters, rows: Floats) -> Ints:
+    """The cluster that each of some further points should join, if it were the only one.
+
+    Parameters
+    ----------
+    clusters : Clusters
+    rows : ndarray of shape (n_points, n)
+        As :meth:`Clusters.row` gives them.
+    """
+    blocks = np.array_split(rows, math.ceil(len(rows) / 32))  # small ones, that stay in the processor's cache
+    log_overlaps = clusters.log_overlaps
+    cuts = [log_cuts_if_joined(log_overlaps, clusters.joined(block).log_overlaps) for block in blocks]
+    return np.concatenate(cuts).argmin(axis=1)
 
 
 class Level(NamedTuple):
@@ -524,11 +549,109 @@ class _Run(NamedTuple):
 
 
 class ITC(ClusterMixin, BaseEstimator):
-    """DOC
+    """Information theoretic clustering (Vikjord and Jenssen, Pattern Recognition 47(9):3070-3081, 2014).
+
+    Many small clusters are seeded among neighbours. Every other point, the one nearest to any labelled point
+    first, joins the cluster that leaves the clusters farthest apart. Then, again and again, the worst cluster is
+    dissolved, that without which the others are farthest apart, and its points join others by the same rule,
+    until ``n_clusters`` are left. "Apart" is the Cauchy-Schwarz divergence ::
+
+        -log mean over pairs i < j of  M_ij / sqrt(M_ii M_jj),    M_ij = integral of p_i p_j,
+
+    with the clusters' densities p estimated in one of two ways. Parzen windows: M_ij is the mean of the Gaussian
+    of variance 2 sigma^2 over all pairs of a point of i and one of j; -log M_ii is Renyi's quadratic entropy. Nearest
+    neighbours: M_ij is the mean over the points of i of 1 / V^alpha, where V is the volume of the ball
+    around the point that reaches its k-th neighbour in j, averaged over both directions. Of k there are two
+    values: a small one across clusters, while within a cluster the ball holds all of it when points are placed.
+
+    Up to ``n_landmarks`` items this takes O(n^2) memory and O(n^2 n_seeds) time. Of more items a random sample of
+    that size is clustered so, and each of the others joins the cluster that the rule gives it, by itself;
+    time and memory then grow linearly with the number of items, and no n x n array exists.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters that are left in the end.
+    density : {"knn", "parzen"}, default="knn"
+        How the clusters' densities are estimated.
+    n_neighbors : int, default=1
+        Of ``"knn"``: k across clusters, and within them when the worst one is sought. Less than ``seed_size``.
+    alpha : float, default=1.0
+        Of ``"knn"``: the power of the volume. The volume itself is the distance to the power of the number of
+        features, so with hundreds of features the closest pair outweighs all others; a small alpha tempers that.
+    bandwidth : float, default=0.15
+        Of ``"parzen"``: sigma as a fraction of the median pairwise distance of the landmarks.
+    n_seeds : int or "auto", default="auto"
+        The number of clusters in the beginning; ``"auto"``: ten more than in the end. Fewer if there are
+        too few items.
+    seed_size : int, default=3
+        Points of a seed. Fewer if there are too few items.
+    n_init : int, default=4
+        Clusterings from different seeds, of which the one with the largest divergence is kept.
+    n_vote : int, default=1
+        How many of them, those with the largest divergence, vote on each item; the others are aligned to the
+        first one, which also decides ties.
+    n_landmarks : int or None, default=3000
+        The number of items up to which the method is exact; see above. None: always.
+    random_state : int, RandomState instance or None, default=None
+        Determines the seeds and the landmarks. The same seed gives the same labels.
+    verbose : bool or int, default=False
+        Show progress bars, of what takes more than two seconds.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Clusters are numbered by size, the largest is 0.
+    divergence_ : float
+        Of the clusters of the landmarks. Comparable for the same data, density, ``n_neighbors``,
+        ``alpha`` and ``bandwidth`` only.
+    divergences_ : ndarray of shape (n_init,)
+        Of all clusterings.
+    hierarchy_ : list of dict
+        The levels of the clustering that was kept, from ``n_seeds`` clusters down: ``n_clusters``,
+        ``divergence``, ``labels`` of the landmarks (numbered anew at every level) and ``dissolved``, the
+        cluster that makes way for the next level, None at the last.
+    landmarks_ : ndarray of shape (min(n_samples, n_landmarks),)
+        Positions in X of the items that the hierarchy was built of.
+    item_shape_ : tuple
+        Shape of one item of ``X``.
+    n_features_in_ : int
+        Values per item.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if ``X`` has string column names.
+
+    Notes
+    -----
+    The full text of the article was not at hand. Seeds, order, rule, worst cluster and the two values of k follow
+    the authors' MATLAB class ``ITCDataHandler`` (public, by Vikjord and Jenssen) and the abstracts of the article's
+    forerunners (Jenssen et al., "Clustering using Renyi's entropy", IJCNN 2003; Vikjord and Jenssen, MLSP 2013).
+    The defaults ``n_neighbors=1``, ``alpha=1``, ``seed_size=3`` and 12 seeds for two clusters are those of its
+    tutorial; none was chosen by labels.
+
+    Departs from the paper, or from that class:
+
+    - Parzen windows take the same rule as neighbours, as in Jenssen's own code of the Cauchy-Schwarz form (NORSIG
+      2003), because the class has no other; IJCNN 2003 places a point where it raises the within-cluster entropy
+      the least. That code takes one ratio of all clusters, the class (and this) the sum of pairs.
+    - The bandwidth is 15 % of the median distance, the rule of thumb of the DDC paper, because none is published.
+    - Overlaps are kept as logs, because a volume in 784 dimensions has no floating-point number. Factors that
+      cancel (sizes, the volume of the unit ball) are left out.
+    - Coinciding points count as being as close as the closest distinct ones; the class leaves them out or
+      divides by zero.
+    - ``divergence_`` is the quantity by which the worst cluster is sought, because it is the one that
+      decisions are made by; the class reports another one with mean volumes.
+    - The vote is over seeds. The article's ensemble could not be looked up in detail.
+    - The landmarks, because the authors could not cluster large data at all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.05, random_state=0)
+    >>> model = ITC(n_clusters=2, n_init=1, random_state=0).fit(X)
+    >>> np.bincount(model.labels_)
+    array([100, 100])
+    >>> [level["n_clusters"] for level in model.hierarchy_]
+    [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -668,7 +791,7 @@ class ITC(ClusterMixin, BaseEstimator):
                 block = others[start : start + BLOCK]
                 rows = density.logs(_squared_distances(X[block], X[landmarks]))
                 for vote, clusters in zip(votes, voters, strict=True):
-                    vote[block] = [placed(clusters, row)[0] for row in rows]
+                    vote[block] = clusters_to_join(clusters, rows)
                 bar.update(len(block))
         return votes
 
