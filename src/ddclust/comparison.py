@@ -17,9 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +115,13 @@ def compare(
     if unknown:
         raise ValueError(f"There is no method {unknown[0]!r}; choose from {', '.join(METHODS)}.")
     _claim(folder, data, n_clusters)
-    with _data_file(data) as file:
+    with data_file(data) as file:
         jobs = list(_jobs(folder, file, methods, n_clusters, runs, max_choices, max_iter, seed))
         with tqdm(jobs, unit="fit", disable=not verbose) as bar:
             for job in bar:
                 bar.set_description(job.method)
-                _made(job, budget, bar)
+                if not _is_made(job, budget):
+                    make_fit(job, budget, partial(_show, bar))
     cells = [cell for job in jobs for cell in _cells(job)]
     rows = [
         row(title, [cell for cell in cells if cell.title == title], truth, n_clusters)
@@ -148,7 +150,7 @@ def _claim(folder: Path, data: Any, n_clusters: int) -> None:
 
 
 @contextmanager
-def _data_file(data: Any) -> Iterator[Path]:
+def data_file(data: Any) -> Iterator[Path]:
     """The data in a file that every fit can map into its memory, for as long as the block lasts."""
     with tempfile.TemporaryDirectory(prefix="ddclust-") as folder:
         is_sparse: bool = scipy.sparse.issparse(data)
@@ -181,18 +183,31 @@ def _jobs(
                 )
 
 
-def _made(job: Job, budget: Budget, bar: tqdm) -> None:
-    """Make the fit in a new process unless its result is there; stop it if it exceeds the budget."""
+def _show(bar: tqdm, seconds: float, used: int) -> None:
+    bar.set_postfix(seconds=int(seconds), MB=used >> 20, refresh=False)
+    bar.update(0)
+
+
+def _is_made(job: Job, budget: Budget) -> bool:
+    """Whether the folder holds the result of this very job, not stopped by a smaller budget."""
     folder = Path(job.folder)
-    job_file, result_file = folder / "job.json", folder / "result.json"
-    asked = asdict(job) | {"data": "", "folder": ""}
-    if result_file.exists() and _read(job_file) | {"data": "", "folder": ""} == asked:
-        result = _read(result_file)
-        if "limit" not in result or _within(result["limit"], budget):
-            return
-    elif folder.exists() and _read(job_file) | {"data": "", "folder": ""} != asked:
-        shutil.rmtree(folder)  # of other parameters
+    elsewhere = {"data": "", "folder": ""}
+    if _read(folder / "job.json") | elsewhere != asdict(job) | elsewhere:
+        shutil.rmtree(folder, ignore_errors=True)  # of other parameters
+        return False
+    result = _read(folder / "result.json")
+    limit = result.get("limit", {})
+    return bool(result) and all(getattr(budget, name) <= value for name, value in limit.items())
+
+
+def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) -> dict[str, Any]:
+    """Make a fit in a new process, stop it if it exceeds the budget, and return the result it leaves in its folder.
+
+    ``on_poll`` is told the seconds and bytes so far, ten times a second.
+    """
+    folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
+    job_file, result_file = folder / "job.json", folder / "result.json"
     result_file.unlink(missing_ok=True)
     write_json(job_file, asdict(job))
     start, peak, limit = time.perf_counter(), 0, None
@@ -214,8 +229,7 @@ def _made(job: Job, budget: Budget, bar: tqdm) -> None:
                     limit = {"seconds": budget.seconds}
                 elif used > budget.bytes:
                     limit = {"bytes": budget.bytes}
-                bar.set_postfix(seconds=int(seconds), MB=used >> 20, refresh=False)
-                bar.update(0)
+                on_poll(seconds, used)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -227,8 +241,11 @@ def _made(job: Job, budget: Budget, bar: tqdm) -> None:
     else:
         reason = "killed, perhaps for lack of memory" if process.returncode < 0 else "crashed"
         result = {"error": f"The process was {reason}; see {folder / 'log.txt'}."}
-    write_json(result_file, {**result, "peak_mb": round(peak / 2**20, 1)})
-    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    result = {**result, "peak_mb": round(peak / 2**20, 1)}
+    write_json(result_file, result)
+    if limit is None:
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    return result
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -236,11 +253,6 @@ def _read(file: Path) -> dict[str, Any]:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-
-
-def _within(limit: dict[str, float], budget: Budget) -> bool:
-    """Whether a fit that once exceeded a limit would exceed the budget too."""
-    return all(getattr(budget, name) <= value for name, value in limit.items())
 
 
 def _words(limit: dict[str, float]) -> str:

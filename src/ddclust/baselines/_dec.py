@@ -26,7 +26,7 @@ from ddclust._runs import new_record, own_threads_and_randomness
 from ddclust._validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.inference import outputs
 from ddclust.sources import BatchSource, Scaling, input_shape
-from ddclust.training import Trainer
+from ddclust.training import NonFiniteLossError, Trainer
 
 CORRUPTION = 0.2
 KMEANS_STARTS = 20
@@ -114,9 +114,9 @@ class DEC(NetworkClusterer):
     assignments, q_ij ~ 1 / (1 + ||z_i - mu_j||^2), and P their sharpened form, p_ij ~ q_ij^2 / sum_i q_ij,
     computed over the whole data now and then; until under 0.1 % of the items change their cluster.
 
-    Departs from the paper: the default pre-training is shorter and by Adam (:meth:`paper` has the original
-    one); the reconstruction error is averaged over values, so that rates do not depend on the data's
-    dimension; layers start by He's rule; P is computed every half epoch of large data instead of every 160 batches.
+    Departs from the paper: the default pre-training is shorter and by Adam, from He's initialisation
+    (:meth:`paper` has the original one); the reconstruction error is averaged over values, so that rates
+    do not depend on the data's dimension; P is computed every half epoch of large data instead of every 160 batches.
 
     Parameters
     ----------
@@ -273,7 +273,15 @@ class DEC(NetworkClusterer):
                 tqdm(total=total, unit="it", disable=not self.verbose) as bar,
             ):
                 module = self._build().to(device)
-                record["pretraining"] = self._pretrain(module, source, seed, bar)
+                try:
+                    record["pretraining"] = self._pretrain(module, source, seed, bar)
+                except NonFiniteLossError as error:
+                    remedy = (
+                        " Use pretraining='adam', whose steps do not grow."
+                        if self.pretraining == "sgd"
+                        else ""
+                    )
+                    raise NonFiniteLossError(f"Pre-training failed. {error}{remedy}") from error
                 record |= self._cluster(module, source, seed, bar)
             self._n_features_out = self.layers[-1]
             self._keep(source, [record], [0], [module.eval()])
@@ -299,7 +307,7 @@ class DEC(NetworkClusterer):
     def _build(self) -> DECNetwork:
         self._check_layers()
         module = DECNetwork(input_shape(self.item_shape_), self.n_clusters, tuple(self.layers))
-        _start_by_he(module)
+        _initialise(module, self.pretraining)
         return module
 
     def _pretrain(self, module: DECNetwork, source: BatchSource, seed: int, bar: tqdm) -> dict[str, float]:
@@ -309,7 +317,7 @@ class DEC(NetworkClusterer):
         decoder = nn.Sequential(
             *[step for layer in reversed(decoders) for step in (nn.ReLU(), layer)][1:]
         ).to(module.centers.device)
-        _start_by_he(decoder)
+        _initialise(decoder, self.pretraining)
         last = {}
         for i, (encoding, decoding) in enumerate(zip(encoders, decoders, strict=True)):
             frozen = module.encoder[: 1 + 2 * i]
@@ -443,11 +451,14 @@ def step_decay(rate: float, iterations: int) -> Callable[[int], float]:
     return lambda iteration: rate / 10 ** (5 * iteration // (2 * iterations))
 
 
-def _start_by_he(module: nn.Module) -> None:
-    """He initialisation of every linear layer, in place."""
+def _initialise(module: nn.Module, pretraining: str) -> None:
+    """Small random weights of every linear layer as in the paper or, for Adam, He's; in place."""
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+            if pretraining == "sgd":
+                nn.init.normal_(layer.weight, std=0.01)
+            else:
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
             nn.init.zeros_(layer.bias)
 
 

@@ -1,0 +1,67 @@
+"""How the baselines' time and memory grow with the number of items: MNIST, default parameters, a process per fit.
+
+DEC is trained for one epoch in each of its phases, since its iterations do not depend on the number of items. Times
+are of one fit each, one after the other, so the exponent is the figure to look at.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from _measure import save
+from scaling import exponent
+
+from ddclust._cell import METHODS, Job
+from ddclust.comparison import Budget, data_file, make_fit
+from ddclust.datasets import NAMED, load_mnist
+
+SIZES = (5_000, 10_000, 20_000, 40_000, 70_000)
+BATCH = 256
+
+
+def params(method: str, n: int) -> dict:
+    if method != "dec":
+        return METHODS[method].choices[0]
+    epoch = -(-n // BATCH)
+    return {"layer_iter": epoch, "finetune_iter": epoch, "max_iter": epoch, "tol": 0.0}
+
+
+def growth(method: str, images: np.ndarray) -> list[dict]:
+    rows, fits = [], []
+    for n in SIZES:
+        with tempfile.TemporaryDirectory() as folder, data_file(images[:n]) as file:
+            job = Job(method, params(method, n), 10, 0, 1, 1, str(file), str(Path(folder) / "fit"))
+            fit = make_fit(job, Budget(), lambda seconds, used: None)
+        print(method, n, fit, flush=True)
+        fits.append(fit)
+        rows.append(
+            {
+                "what": f"{method}, {n:,} items: seconds",
+                "target": "(to know)",
+                "median": round(fit["seconds"], 1),
+                "peak MB": fit["peak_mb"],
+            }
+        )
+        rows[-1]["what"] += f" (peak {fit['peak_mb']:,.0f} MB)"
+    for name, key in (("time", "seconds"), ("peak memory", "peak_mb")):
+        rows.append(
+            {
+                "what": f"{method}: exponent of {name} in the number of items, {SIZES[1]:,} to {SIZES[-1]:,}",
+                "target": "< 2",
+                "median": round(exponent(SIZES[1:], [fit[key] for fit in fits[1:]]), 2),
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    if NAMED["mnist"].at_hand() != "yes":
+        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
+        sys.exit()
+    images = load_mnist().data
+    images = images[np.random.default_rng(0).permutation(len(images))]
+    methods = [method for method in METHODS if method != "ddc"]
+    save("baselines", [row for method in methods for row in growth(method, images)])
