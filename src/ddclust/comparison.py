@@ -234,6 +234,7 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+    result: dict[str, Any]
     if limit is not None:
         result = {"error": _words(limit), "limit": limit}
     elif result_file.exists():
