@@ -11,6 +11,7 @@ from torch import nn
 from ddclust import DDC
 from ddclust.baselines import DEC
 from ddclust.baselines._dec import (
+    PRETRAINING_RATES,
     DECNetwork,
     denoising_pair,
     step_decay,
@@ -138,10 +139,11 @@ def test_same_seed_same_labels(images, pretraining):
     np.testing.assert_array_equal(first.probabilities_, second.probabilities_)
 
 
-def test_the_paper_s_rate_may_be_too_large_and_the_error_says_what_to_do(blobs):
+def test_a_rate_that_is_too_large_is_an_error_that_says_what_to_do(blobs, monkeypatch):
     X, _ = blobs
-    with pytest.raises(ArithmeticError, match="pretraining='adam'"):
-        quick(pretraining="sgd", layers=(500, 5)).fit(X)
+    monkeypatch.setitem(PRETRAINING_RATES, "sgd", 1e6)
+    with pytest.raises(ArithmeticError, match=r"Pre-training failed.*pretraining='adam'"):
+        quick(pretraining="sgd").fit(X)
 
 
 def test_images_texts_and_sparse_data(images):

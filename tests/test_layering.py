@@ -17,7 +17,7 @@ LAYERS = [
     {"_engine", "_model_format"},
     {"_network_clusterer"},
     {"_ddc", "baselines"},
-    {"run_folder", "_cell"},
+    {"run_folder", "_cell", "report"},
     {"comparison"},
     {"cli"},
 ]

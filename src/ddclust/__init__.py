@@ -26,6 +26,7 @@ _MODULES = {
     "neighbors",
     "networks",
     "persistence",
+    "report",
     "sources",
     "text",
     "training",

@@ -99,6 +99,7 @@ def main() -> None:
     ddclust fit digits -k 10 --out digits      cluster, and leave a folder with the results
     ddclust resume digits                      go on with a fit that was stopped or killed
     ddclust runs digits                        a table of its restarts, also while it works
+    ddclust report digits                      make its page, digits/report.html, anew
     ddclust predict digits new.npy             assign new items with the model in that folder
     ddclust evaluate digits truth.csv          compare clusters with known classes
     ddclust compare digits -k 10               DDC and its rivals on the same data, in a table
@@ -173,6 +174,12 @@ def main() -> None:
     help="The same seed gives the same clusters.",
 )
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, ...")
+@click.option(
+    "--report/--no-report",
+    default=True,
+    show_default=True,
+    help="Make report.html, a page to look at the clusters.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
 def fit(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     """Cluster DATA and leave the results in a folder."""
@@ -202,10 +209,7 @@ def resume(folder: Path, quiet: bool) -> None:
     if not is_unfinished(folder):
         click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
         return
-    data = run["data"]["argument"]
-    if not Path(data).exists() and run["data"].get("path") is not None:
-        data = run["data"]["path"]  # as seen from the folder where the fit began
-    _train(folder, data, run["options"], quiet, fingerprint=run["data"]["sha256"])
+    _train(folder, _where_it_was(run), run["options"], quiet, fingerprint=run["data"]["sha256"])
 
 
 @main.command()
@@ -267,12 +271,82 @@ def _train(
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
         complete = run_folder.write_results(out, model, bunch.item_names, run)
+    page = _write_report(out, model, bunch, run) if options["report"] else None
     if not quiet:
         _print_summary(model, bunch.target)
-        click.echo(f"\nResults: {out}/")
+        click.echo(f"\nResults: {out}/" + (f"\nReport:  {page}" if page is not None else ""))
     if not complete:
         click.echo(f"Stopped early; 'ddclust resume {out}' goes on.", err=True)
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _write_report(
+    folder: Path,
+    model: DDC,
+    bunch: Bunch,
+    run: dict[str, Any],
+    names: dict[int, str] | None = None,
+) -> Path | None:
+    """Make the page; if that fails the results are there all the same, and a warning says why."""
+    import shlex
+
+    from ddclust.atomic import write_file
+    from ddclust.report import report_page
+    from ddclust.run_folder import REPORT_FILE
+
+    try:
+        page = report_page(
+            model,
+            bunch.data,
+            title=bunch.name,
+            item_names=bunch.item_names,
+            truth=bunch.target,
+            class_names=bunch.target_names,
+            cluster_names=names,
+            command=shlex.join(run["command"]),
+        )
+    except (ValueError, ArithmeticError, MemoryError) as error:
+        click.echo(f"Warning: the report could not be made: {_one_sentence(error)}", err=True)
+        return None
+    write_file(folder / REPORT_FILE, page.encode("utf-8", "surrogateescape"))
+    return folder / REPORT_FILE
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("data", required=False)
+@click.option(
+    "--names", type=click.Path(path_type=Path), help="Names of clusters, as exported from a report."
+)
+def report(folder: Path, data: str | None, names: Path | None) -> None:
+    """Make report.html anew for the fit in FOLDER.
+
+    DATA is what was clustered; by default it is looked for where it was.
+    """
+    from ddclust import DDC
+    from ddclust.items import fingerprint
+    from ddclust.run_folder import MODEL_FOLDER, read_names, read_run
+
+    run = read_run(folder)
+    model = DDC.load(folder / MODEL_FOLDER)
+    cluster_names = None if names is None else read_names(names, model.n_clusters)
+    data = data or _where_it_was(run)
+    bunch = _load(data, run["options"], verbose=True)
+    if fingerprint(bunch.data) != run["data"]["sha256"]:
+        raise ValueError(
+            f"{data!r} is not the data that the fit in {str(folder)!r} is of: its content differs."
+        )
+    page = _write_report(folder, model, bunch, run, cluster_names)
+    if page is None:
+        click.get_current_context().exit(USAGE_ERROR)
+    click.echo(page)
+
+
+def _where_it_was(run: dict[str, Any]) -> str:
+    """The data of a fit, as seen from here or from the folder where the fit began."""
+    data: str = run["data"]["argument"]
+    path = run["data"].get("path")
+    return path if not Path(data).exists() and path is not None else data
 
 
 @main.command(
@@ -282,8 +356,13 @@ def _train(
 @click.argument("data")
 @click.option("--out", type=click.Path(path_type=Path), help="A .csv file.  [default: standard output]")
 @column_options
+@click.option(
+    "--names", type=click.Path(path_type=Path), help="Names of clusters, as exported from a report."
+)
 @click.option("--device", default="auto", show_default=True)
-def predict(folder: Path, data: str, out: Path | None, device: str, **options: Any) -> None:
+def predict(
+    folder: Path, data: str, out: Path | None, names: Path | None, device: str, **options: Any
+) -> None:
     """Assign new items with a fitted model."""
     from ddclust.atomic import write_file
     from ddclust.persistence import DESCRIPTION_FILE
@@ -293,9 +372,10 @@ def predict(folder: Path, data: str, out: Path | None, device: str, **options: A
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
     from ddclust import DDC
-    from ddclust.run_folder import MODEL_FOLDER, RUN_FILE, labels_table, read_run
+    from ddclust.run_folder import MODEL_FOLDER, RUN_FILE, labels_table, read_names, read_run
 
     model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
+    cluster_names = None if names is None else read_names(names, model.n_clusters)
     is_table = Path(data.removesuffix(".gz")).suffix.lower() in (".csv", ".tsv", ".parquet", ".jsonl")
     if (
         is_table
@@ -308,7 +388,7 @@ def predict(folder: Path, data: str, out: Path | None, device: str, **options: A
     model.__dict__.pop("feature_names_in_", None)  # the columns have been found by their names
     with _warnings_as_lines():
         vote, probabilities = model.vote(_in_the_model_s_layout(bunch.data, model.item_shape_))
-    table = labels_table(bunch.item_names, vote, probabilities)
+    table = labels_table(bunch.item_names, vote, probabilities, cluster_names)
     if out is None:
         click.echo(table, nl=False)
     else:

@@ -1,4 +1,4 @@
-"""What a run of the command line leaves behind: labels.csv, model/, history.json and run.json.
+"""What a run of the command line leaves behind: labels.csv, model/, history.json, run.json and report.html.
 
 While it works, and after it was stopped, there are checkpoints, and run.json says so.
 """
@@ -11,7 +11,7 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +34,8 @@ MODEL_FOLDER = "model"
 HISTORY_FILE = "history.json"
 RUN_FILE = "run.json"
 CHECKPOINTS_FOLDER = "checkpoints"
+REPORT_FILE = "report.html"
+NAMES_FORMAT = "ddclust-names"
 
 
 class RunFolderError(ValueError):
@@ -118,15 +120,48 @@ def read_records(folder: Path) -> list[dict[str, Any]]:
     return RunStore(checkpoints).records() if checkpoints.exists() else read_run(folder).get("runs", [])
 
 
-def labels_table(item_names: Sequence[str], vote: Vote, probabilities: NDArray) -> str:
-    """CSV text of item, cluster, confidence (the largest soft assignment) and agreement of the vote."""
+def labels_table(
+    item_names: Sequence[str],
+    vote: Vote,
+    probabilities: NDArray,
+    cluster_names: dict[int, str] | None = None,
+) -> str:
+    """CSV text of item, cluster, confidence (the largest soft assignment) and agreement of the vote.
+
+    With names of clusters there is one more column, empty where a cluster has none.
+    """
+    columns: dict[str, Iterable[Any]] = {
+        "item": item_names,
+        "cluster": vote.labels.tolist(),
+        "confidence": (f"{share:.4f}" for share in probabilities.max(axis=1).tolist()),
+        "agreement": (f"{share:.4f}" for share in vote.agreement.tolist()),
+    }
+    if cluster_names is not None:
+        columns["name"] = [cluster_names.get(cluster, "") for cluster in vote.labels.tolist()]
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(["item", "cluster", "confidence", "agreement"])
-    confidence = (f"{share:.4f}" for share in probabilities.max(axis=1).tolist())
-    agreement = (f"{share:.4f}" for share in vote.agreement.tolist())
-    table.writerows(zip(item_names, vote.labels.tolist(), confidence, agreement, strict=True))
+    table.writerow(columns)
+    table.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def read_names(path: Path, n_clusters: int) -> dict[int, str]:
+    """Names of clusters, as the report exports them."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != NAMES_FORMAT:
+            raise KeyError
+        names = {int(cluster): name for cluster, name in content["names"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunFolderError(
+            f"{str(path)!r} holds no names of clusters; export them from a report."
+        ) from error
+    for cluster, name in names.items():
+        if not isinstance(name, str) or not 0 <= cluster < n_clusters:
+            raise RunFolderError(
+                f"{str(path)!r} names cluster {cluster}, but the model has the clusters 0 to {n_clusters - 1}."
+            )
+    return names
 
 
 def versions() -> dict[str, str]:

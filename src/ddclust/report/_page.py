@@ -1,0 +1,409 @@
+"""The page itself: what it needs is gathered here, then set in the template."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ddclust import __version__
+from ddclust.report import _content, _pictures
+
+if TYPE_CHECKING:
+    from ddclust._network_clusterer import NetworkClusterer
+
+MAP_ITEMS = 2000
+KERNEL_ITEMS = 300
+FEATURE_ITEMS = 5000
+# Of certain and of doubtful items together; fewer for each cluster if there are many clusters.
+PICTURES = 500
+MAP_SIDE = 32
+PICTURE_SIDE = 64
+CAPTION_CHARACTERS = 240
+WORDS = 15
+FEATURES = 6
+# Okabe and Ito's, which people with any colour vision can tell apart, then others for more clusters.
+COLOURS = (
+    "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b5a900", "#7f7f7f", "#8c564b", "#6a3d9a",
+    "#1b9e77", "#a6761d", "#e7298a", "#66a61e", "#386cb0", "#f0027f", "#bf5b17", "#4d4d4d", "#80b1d3", "#fb8072",
+)  # fmt: skip
+
+
+def report_page(
+    model: NetworkClusterer,
+    X: Any,
+    *,
+    title: str = "Clusters",
+    item_names: Sequence[str] | None = None,
+    truth: Sequence[Any] | NDArray | None = None,
+    class_names: Sequence[str] | None = None,
+    cluster_names: dict[int, str] | None = None,
+    command: str | None = None,
+) -> str:
+    """The page for a fitted model and the data that it was fitted on, as HTML.
+
+    Everything is in it: no network request, no other file. Of large data a sample is shown, and the page says so.
+
+    Parameters
+    ----------
+    model : fitted DDC or DEC
+    X : the data of the fit
+    title : str, default="Clusters"
+    item_names : sequence of str, optional
+    truth : sequence, optional
+        Known classes, only to compare with; -1 and None for unknown.
+    class_names : sequence of str, optional
+        What the truth's codes 0, 1, ... mean. By default classes are called by their values.
+    cluster_names : dict of int to str, optional
+        Names that the page starts with.
+    command : str, optional
+        How the model was made.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from ddclust import DDC
+    >>> X, y = make_blobs(60, centers=3, random_state=0)
+    >>> page = report_page(DDC(3, n_init=1, max_iter=50, random_state=0).fit(X), X, truth=y)
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    with warnings.catch_warnings():
+        # The features of a table are known by their order here, though the model knows their names too.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        content = _content_of(model, X, title, item_names, truth, class_names, cluster_names, command)
+    return _template().render(content)
+
+
+@cache
+def _template() -> jinja2.Template:
+    folder = files("ddclust.report")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(folder.joinpath("page.html").read_text(encoding="utf-8"))
+    template.globals["css"] = folder.joinpath("page.css").read_text(encoding="utf-8")
+    template.globals["js"] = folder.joinpath("page.js").read_text(encoding="utf-8")
+    return template
+
+
+def _content_of(
+    model: NetworkClusterer,
+    X: Any,
+    title: str,
+    item_names: Sequence[str] | None,
+    truth: Any,
+    class_names: Sequence[str] | None,
+    cluster_names: dict[int, str] | None,
+    command: str | None,
+) -> dict[str, Any]:
+    """All values of the template."""
+    labels, probabilities = model.labels_, model.probabilities_
+    if _length(X) != len(labels):
+        raise ValueError(f"X has {_length(X):,} items, but the model was fitted on {len(labels):,}.")
+    confidence = probabilities.max(axis=1)
+    rng = np.random.default_rng(0)
+    show = _Shown(model, X, item_names, confidence)
+    if truth is not None:
+        show.codes, show.classes = _coded(truth, class_names)
+        compared = _content.against_truth(labels, show.codes, show.classes, model.n_clusters)
+    else:
+        compared = None
+    mapped = _content.sample_of_clusters(labels, MAP_ITEMS, rng)
+    kernel_items = _content.sample_of_clusters(labels, KERNEL_ITEMS, rng)
+    vote = None
+    if len(model.voters_) > 1:
+        vote = {"voters": len(model.voters_), "unanimous": float((model.agreement_ == 1).mean())}
+    return {
+        "version": __version__,
+        "title": title,
+        "method": type(model).__name__,
+        "command": command,
+        "colours": COLOURS,
+        "n_items": len(labels),
+        "n_clusters": model.n_clusters,
+        "clusters_used": len(np.unique(labels)),
+        "confidence": {
+            "mean": float(confidence.mean()),
+            "doubtful": float((confidence < _content.DOUBTFUL).mean()),
+            "histogram": _content.histogram_of_confidence(confidence),
+        },
+        "vote": vote,
+        "warnings": _content.warnings_of(model.runs_, labels, confidence, model.agreement_, model.n_clusters),
+        "clusters": _clusters(model, show, compared, rng),
+        "map": {"caption": _map_caption(model, len(mapped))},
+        "kernel": _kernel(model, show, kernel_items),
+        "truth": compared,
+        "curves": _curves(model),
+        "terms": list(model.runs_[model.voters_[0]]["terms"]),
+        "runs": _run_rows(model),
+        "page_data": _page_data(model, show, mapped, cluster_names),
+    }
+
+
+def _length(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _coded(truth: Any, class_names: Sequence[str] | None) -> tuple[NDArray[np.int64], list[str]]:
+    """Codes from 0, -1 for unknown, and what they mean."""
+    values = np.asarray(truth)
+    if class_names is not None:
+        return values.astype(np.int64), [str(name) for name in class_names]
+    unknown = np.array([value is None or value in (-1, "") for value in values.tolist()])
+    found, codes = np.unique(values[~unknown].astype(str), return_inverse=True)
+    result = np.full(len(values), -1, dtype=np.int64)
+    result[~unknown] = codes
+    return result, found.tolist()
+
+
+class _Shown:
+    """Single items as the page shows them: by picture, text or name."""
+
+    def __init__(
+        self, model: NetworkClusterer, X: Any, item_names: Sequence[str] | None, confidence: NDArray
+    ) -> None:
+        self.model = model
+        self.X = X
+        self.names = item_names
+        self.confidence = confidence
+        self.codes: NDArray[np.int64] | None = None
+        self.classes: list[str] = []
+        self.is_text = hasattr(model, "vectorizer_")
+        self.is_picture = _pictures.is_picture(model.item_shape_)
+
+    def rows(self, indices: NDArray[np.intp]) -> Any:
+        """Some of the data."""
+        if self.is_text:
+            return [self.X[i] for i in indices.tolist()]
+        if scipy.sparse.issparse(self.X) or (hasattr(self.X, "__getitem__") and hasattr(self.X, "dtype")):
+            return self.X[indices]
+        return self.model._source(self.X).items[indices]
+
+    def vectors(self, indices: NDArray[np.intp]) -> Any:
+        """Some of the data as vectors of features, sparse or not."""
+        rows = self.rows(indices)
+        return self.model.vectorizer_.transform(rows) if self.is_text else rows
+
+    def feature_names(self) -> list[str]:
+        model: Any = self.model
+        if self.is_text:
+            return model.vectorizer_.get_feature_names_out().tolist()
+        if hasattr(model, "feature_names_in_"):
+            return [str(name) for name in model.feature_names_in_]
+        return [f"feature {i}" for i in range(model.n_features_in_)]
+
+    def name(self, index: int) -> str:
+        return str(self.names[index]) if self.names is not None else f"item {index}"
+
+    def caption(self, index: int) -> str | None:
+        if not self.is_text:
+            return None
+        text = " ".join(self.X[index].split())
+        return text if len(text) <= CAPTION_CHARACTERS else text[: CAPTION_CHARACTERS - 1] + "…"
+
+    def truth(self, index: int) -> str | None:
+        if self.codes is None or self.codes[index] < 0:
+            return None
+        return self.classes[self.codes[index]]
+
+    def pictures(self, indices: NDArray[np.intp], side: int) -> NDArray[np.uint8]:
+        pictures = _pictures.as_pictures(np.asarray(self.rows(indices)), self.model.scaling_)
+        return _pictures.shrunk(pictures, side)
+
+    def items(self, indices: NDArray[np.intp], main_class: str | None) -> list[dict[str, Any]]:
+        """A gallery."""
+        if not len(indices):
+            return []
+        pictures: list[str | None] = [None] * len(indices)
+        if self.is_picture:
+            pictures = [_pictures.data_uri(p) for p in self.pictures(indices, PICTURE_SIDE)]
+        return [
+            {
+                "name": self.name(i),
+                "confidence": float(self.confidence[i]),
+                "truth": self.truth(i),
+                "wrong": main_class is not None and self.truth(i) not in (None, main_class),
+                "caption": self.caption(i),
+                "picture": picture,
+            }
+            for i, picture in zip(indices.tolist(), pictures, strict=True)
+        ]
+
+
+def _clusters(
+    model: NetworkClusterer, show: _Shown, compared: dict[str, Any] | None, rng: np.random.Generator
+) -> list[dict[str, Any]]:
+    """The section of each cluster."""
+    labels, k = model.labels_, model.n_clusters
+    sizes = np.bincount(labels, minlength=k)
+    count = int(np.clip(PICTURES // (2 * k), 3, 10))
+    sampled = _content.sample_of_clusters(labels, FEATURE_ITEMS, rng)
+    vectors = None if show.is_picture else show.vectors(sampled)
+    feature_names = [] if show.is_picture else show.feature_names()
+    sections = []
+    for cluster in range(k):
+        members = np.flatnonzero(labels == cluster)
+        main_class, purity = None, 0.0
+        if compared is not None and compared["counts"][cluster].sum():
+            counts = compared["counts"][cluster]
+            main_class, purity = show.classes[counts.argmax()], counts.max() / counts.sum()
+        top = _content.most_certain(show.confidence, members, count)
+        section = {
+            "number": cluster,
+            "size": int(sizes[cluster]),
+            "share": sizes[cluster] / len(labels),
+            "share_of_largest": sizes[cluster] / sizes.max(),
+            "confidence": float(show.confidence[members].mean()) if len(members) else 0.0,
+            "agreement": float(model.agreement_[members].mean()) if len(members) else 0.0,
+            "nearest": _content.nearest_cluster(model.probabilities_, members, cluster),
+            "main_class": main_class,
+            "purity": purity,
+            "top": show.items(top, main_class),
+            "doubtful": show.items(_content.least_certain(show.confidence, members, count), main_class),
+            "explained": [],
+            "influential": [],
+            "words": [],
+            "features": [],
+        }
+        if show.is_text and len(members):
+            section["words"] = _content.telling_words(vectors, labels[sampled], cluster, feature_names, WORDS)
+        elif vectors is not None and len(members):
+            section["features"] = _content.telling_features(
+                vectors, labels[sampled], cluster, feature_names, FEATURES
+            )
+        sections.append(section)
+    return sections
+
+
+def _map_caption(model: NetworkClusterer, n_shown: int) -> str:
+    how = (
+        "the soft assignments of three clusters, whose corners are certainty"
+        if model.n_clusters == 3
+        else "the network's representation, laid out by t-SNE: near means alike, distances between groups mean little"
+    )
+    part = (
+        "All items"
+        if n_shown == len(model.labels_)
+        else f"A sample of {n_shown:,} of {len(model.labels_):,} items"
+    )
+    return f"{part} in {how}."
+
+
+def _page_data(
+    model: NetworkClusterer, show: _Shown, mapped: NDArray[np.intp], cluster_names: dict[int, str] | None
+) -> dict[str, Any]:
+    """What the page's script works with."""
+    labels = model.labels_[mapped]
+    places = _content.layout(model.transform(show.rows(mapped)), model.probabilities_[mapped], seed=0).round(
+        4
+    )
+    middles = [[int(c), *np.median(places[labels == c], axis=0).round(4).tolist()] for c in np.unique(labels)]
+    sheet = None
+    if show.is_picture:
+        pictures = show.pictures(mapped, MAP_SIDE)
+        grid, columns = _pictures.sprite(pictures)
+        height, width = pictures.shape[1:3]
+        sheet = {"src": _pictures.data_uri(grid), "width": width, "height": height, "columns": columns}
+    return {
+        "key": hashlib.sha256(model.labels_.tobytes()).hexdigest()[:16],
+        "names": {str(c): name for c, name in (cluster_names or {}).items()},
+        "colours": COLOURS,
+        "classes": show.classes,
+        "sprite": sheet,
+        "map": {
+            "x": places[:, 0].tolist(),
+            "y": places[:, 1].tolist(),
+            "cluster": labels.tolist(),
+            "confidence": show.confidence[mapped].astype(float).round(3).tolist(),
+            "truth": None if show.codes is None else show.codes[mapped].tolist(),
+            "item": [show.name(i) for i in mapped.tolist()],
+            "caption": [show.caption(i) for i in mapped.tolist()] if show.is_text else None,
+            "labels": middles,
+            "corners": _content.CORNERS.tolist() if model.n_clusters == 3 else None,
+        },
+    }
+
+
+def _kernel(model: NetworkClusterer, show: _Shown, indices: NDArray[np.intp]) -> dict[str, Any] | None:
+    if len(indices) < 3:
+        return None
+    matrix, borders = _content.kernel_matrix(model.transform(show.rows(indices)), model.labels_[indices])
+    return {"picture": _pictures.data_uri(matrix), "borders": borders, "n": len(indices)}
+
+
+def _curves(model: NetworkClusterer) -> list[dict[str, Any]]:
+    """The loss and its terms of the best run, and the losses of all restarts."""
+    history = model.history_
+    charts = []
+    if len(history) > 1:
+        terms = [name for name in history[0] if name not in ("epoch", "iteration")]
+        series = {name: [(record["iteration"], record[name]) for record in history] for name in terms}
+        charts.append(_chart("Loss and its terms, best run", series, thick="loss"))
+    all_runs = {
+        f"run {run['run'] + 1}": [(record["iteration"], record["loss"]) for record in run["history"]]
+        for run in model.runs_
+        if len(run["history"]) > 1
+    }
+    if len(all_runs) > 1:
+        charts.append(_chart("Loss of all restarts", all_runs, thick=f"run {model.voters_[0] + 1}"))
+    return charts
+
+
+def _chart(title: str, series: dict[str, list[tuple[int, float]]], thick: str) -> dict[str, Any]:
+    """Lines in the frame of the template's chart, the important one thick."""
+    points = [point for line in series.values() for point in line]
+    first, last = min(x for x, _ in points), max(x for x, _ in points)
+    low, high = min(y for _, y in points), max(y for _, y in points)
+
+    def at(x: float, y: float) -> str:
+        return f"{45 + 405 * (x - first) / max(last - first, 1):.1f},{210 - 195 * (y - low) / max(high - low, 1e-12):.1f}"
+
+    dashes = ("", "6 3", "2 3", "8 3 2 3")
+    lines = [
+        {
+            "name": name if len(series) <= 8 or name == thick else "",
+            "points": " ".join(at(x, y) for x, y in line),
+            "colour": COLOURS[i % len(COLOURS)],
+            "dash": "" if name == thick else dashes[i % len(dashes)],
+            "width": 2.5 if name == thick else 1.4,
+        }
+        for i, (name, line) in enumerate(series.items())
+    ]
+    return {
+        "title": title,
+        "lines": lines,
+        "first": f"{first:,}",
+        "last": f"{last:,}",
+        "low": f"{low:.3g}",
+        "high": f"{high:.3g}",
+    }
+
+
+def _run_rows(model: NetworkClusterer) -> list[dict[str, Any]]:
+    roles = {run: "chosen" if place == 0 else "votes" for place, run in enumerate(model.voters_)}
+
+    def number(value: float | None) -> str:
+        return "" if value is None else f"{value:.4f}"
+
+    terms = list(model.runs_[model.voters_[0]]["terms"])
+    return [
+        {
+            "number": run["run"] + 1,
+            "seed": run["seed"],
+            "loss": number(run["loss"]),
+            "terms": [number(run["terms"].get(term)) for term in terms],
+            "clusters_used": run["clusters_used"] or "",
+            "n_iter": run["n_iter"],
+            "outcome": run["outcome"],
+            "seconds": f"{run['seconds']:.1f}",
+            "role": roles.get(i, ""),
+        }
+        for i, run in enumerate(model.runs_)
+    ]
