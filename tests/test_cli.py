@@ -17,7 +17,8 @@ from ddclust import DDC
 from ddclust.cli import main
 from ddclust.datasets import load
 
-QUICK = ["--runs", "1", "--max-iter", "20", "--jobs", "1"]
+QUICK = ["--runs", "1", "--max-iter", "20", "--jobs", "1", "--no-report"]
+WITH_REPORT = QUICK[:-1]
 
 
 def run(*arguments):
@@ -521,3 +522,62 @@ def test_a_file_with_the_name_of_a_data_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("fit", "circles", "-k", 2, *QUICK, "--out", "run")
     assert "Note: 'circles' is the named data set, not the file; for that say './circles'." in result.output
+
+
+def test_report_is_made_anew_with_names(vectors, monkeypatch):
+    folder, X, _ = vectors
+    out = folder / "run"
+    fitted = run("fit", folder / "blobs.npz", "-k", 3, *WITH_REPORT, "--out", out)
+    assert f"Report:  {out / 'report.html'}" in fitted.output
+    first = (out / "report.html").read_text()
+    assert "ACC against known classes" in first
+    names = folder / "names.json"
+    names.write_text(json.dumps({"format": "ddclust-names", "names": {"0": "apples & <pears>"}}))
+    again = run("report", out, "--names", names)
+    assert again.exit_code == 0, again.output
+    assert '"0": "apples \\u0026 \\u003cpears\\u003e"' in (out / "report.html").read_text()
+    assert run("report", out).exit_code == 0
+    assert (out / "report.html").read_text() == first
+
+    predicted = run("predict", out, folder / "blobs.npz", "--names", names)
+    header, *lines = predicted.output.splitlines()
+    assert header == "item,cluster,confidence,agreement,name"
+    assert {line.split(",")[-1] for line in lines if line.split(",")[1] == "0"} <= {"apples & <pears>"}
+
+    np.save(folder / "other.npy", X + 1)
+    wrong = run("report", out, folder / "other.npy")
+    assert wrong.exit_code == 2
+    assert "its content differs" in wrong.output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("not JSON", "holds no names of clusters"),
+        ('{"names": {}}', "holds no names of clusters"),
+        ('{"format": "ddclust-names", "names": {"7": "x"}}', "names cluster 7, but the model has the clusters 0 to 2"),
+        ('{"format": "ddclust-names", "names": {"0": 1}}', "names cluster 0"),
+    ],
+)  # fmt: skip
+def test_wrong_names_are_refused(vectors, content, message):
+    folder, _, _ = vectors
+    run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    (folder / "names.json").write_text(content)
+    result = run("predict", folder / "run", folder / "blobs.csv", "--names", folder / "names.json")
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_a_report_that_fails_loses_nothing(vectors, monkeypatch):
+    folder, _, _ = vectors
+    from ddclust.report import _page
+
+    def fail(*arguments):
+        raise ValueError("no paper left")
+
+    monkeypatch.setattr(_page, "_content_of", fail)
+    result = run("fit", folder / "blobs.csv", "-k", 3, *WITH_REPORT, "--out", folder / "run")
+    assert result.exit_code == 0
+    assert "Warning: the report could not be made: no paper left" in result.output
+    assert (folder / "run" / "labels.csv").exists()
+    assert not (folder / "run" / "report.html").exists()
