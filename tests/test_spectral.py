@@ -107,11 +107,20 @@ class TestEigenvectors:
 
     def test_what_does_not_converge_is_said_and_used(self, lanczos, monkeypatch, rng):
         monkeypatch.setattr(_spectral, "MAX_RESTARTS", 1)
+        monkeypatch.setattr(_spectral, "DENSE_AT_WORST", 0)
         M = np.diag(np.linspace(0, 1, 400) ** 2)
         with pytest.warns(ConvergenceWarning, match="of 3 eigenvectors converged"):
             values, vectors = smallest_eigenvectors(M, 3, ceiling=1, rng=np.random.RandomState(0))
         np.testing.assert_allclose(values, np.diag(M)[:3], atol=1e-3)
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-8)
+
+    def test_few_items_converge_at_any_rate(self, lanczos, monkeypatch):
+        monkeypatch.setattr(_spectral, "MAX_RESTARTS", 1)
+        M = np.diag(np.linspace(0, 1, 400) ** 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            values, _ = smallest_eigenvectors(M, 3, ceiling=1, rng=np.random.RandomState(0))
+        np.testing.assert_allclose(values, np.diag(M)[:3], atol=1e-12)
 
 
 def test_empty_clusters_are_said():

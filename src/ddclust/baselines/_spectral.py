@@ -17,6 +17,7 @@ from tqdm import tqdm
 from ddclust.neighbors import Neighbors, nearest_neighbors
 
 DENSE_UP_TO = 1000  # items; up to here the eigenvectors are computed from a dense n x n matrix
+DENSE_AT_WORST = 5000  # items; up to here they are when the iteration fails
 MAX_RESTARTS = 1000  # of the Lanczos iteration, of 2 * n_vectors + 10 products or more each
 MAX_ROTATIONS = 100
 ROTATION_TOL = 1e-8
@@ -41,9 +42,10 @@ def smallest_eigenvectors(
 ) -> Eigenpairs:
     """The eigenvectors of the smallest eigenvalues of a symmetric matrix or LinearOperator M.
 
-    Beyond ``DENSE_UP_TO`` items by the Lanczos iteration for the largest ones of ceiling * I - M. On the graphs of
-    70,000 digits that took a tenth of the time of LOBPCG, to more digits. Shift-and-invert is out of the
-    question there: the factors of a neighbour graph of high-dimensional data are all but dense.
+    Up to ``DENSE_UP_TO`` items from a dense matrix; beyond by the Lanczos iteration for the largest ones of
+    ceiling * I - M. On the graphs of 70,000 digits that took a tenth of the time of LOBPCG, to more digits.
+    Shift-and-invert is out of the question there: the factors of a neighbour graph of high-dimensional data are
+    all but dense. Where the iteration fails, up to ``DENSE_AT_WORST`` items the dense matrix helps out.
 
     ``ceiling`` is an upper bound of the eigenvalues, ``tol`` the residual in its units, ``rng`` gives the start.
     ``may_repeat`` says that eigenvalues may coincide, as those of a graph of several components do: Lanczos may
@@ -57,9 +59,7 @@ def smallest_eigenvectors(
     """
     n = M.shape[0]
     if n <= max(DENSE_UP_TO, 2 * n_vectors + 1):
-        dense = aslinearoperator(M) @ np.eye(n)
-        values, vectors = scipy.linalg.eigh((dense + dense.T) / 2, subset_by_index=[0, n_vectors - 1])
-        return Eigenpairs(values, vectors)
+        return _from_dense(aslinearoperator(M), 0, n_vectors)
     with tqdm(unit="product", desc="finding eigenvectors", delay=2, disable=not verbose) as bar:
 
         def largest(known: NDArray) -> Eigenpairs:
@@ -73,6 +73,12 @@ def smallest_eigenvectors(
             if n_new > 0:
                 found = _merged(found, more)
     return Eigenpairs(ceiling - found.values, found.vectors)
+
+
+def _from_dense(operator: LinearOperator, start: int, stop: int) -> Eigenpairs:
+    """The eigenpairs of these positions, ascending, from the operator as a dense matrix."""
+    dense = operator @ np.eye(operator.shape[0])
+    return Eigenpairs(*scipy.linalg.eigh((dense + dense.T) / 2, subset_by_index=[start, stop - 1]))
 
 
 def _merged(found: Eigenpairs, more: Eigenpairs) -> Eigenpairs:
@@ -107,7 +113,10 @@ def _lanczos(operator: LinearOperator, n_vectors: int, rng: np.random.RandomStat
             operator, n_vectors, which="LA", v0=start, ncv=n_basis, tol=tol, maxiter=MAX_RESTARTS
         )
     except ArpackNoConvergence as error:
-        values, vectors = _improved(operator, error.eigenvectors, n_vectors, rng)
+        if n <= DENSE_AT_WORST:
+            values, vectors = _from_dense(operator, n - n_vectors, n)
+        else:
+            values, vectors = _improved(operator, error.eigenvectors, n_vectors, rng)
     order = np.argsort(-values, kind="stable")
     return Eigenpairs(values[order], vectors[:, order])
 
