@@ -59,7 +59,13 @@ def test_fit_predict_evaluate(vectors):
     assert fitted.exit_code == 0, fitted.output
     assert f"Results: {out}/" in fitted.output
     assert "ACC 1.000, NMI 1.000" in fitted.output
-    assert sorted(p.name for p in out.iterdir()) == ["history.json", "labels.csv", "model", "run.json"]
+    assert sorted(p.name for p in out.iterdir()) == [
+        "history.json",
+        "labels.csv",
+        "model",
+        "report.html",
+        "run.json",
+    ]
 
     rows = list(csv.DictReader((out / "labels.csv").read_text().splitlines()))
     model = DDC.load(out / "model")

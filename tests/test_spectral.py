@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from tqdm import tqdm
 
 from ddclust.baselines import LDMGI, SEC, _sec, _spectral
 from ddclust.baselines._ldmgi import local_matrices
@@ -106,11 +107,25 @@ class TestEigenvectors:
 
     def test_what_does_not_converge_is_said_and_used(self, lanczos, monkeypatch, rng):
         monkeypatch.setattr(_spectral, "MAX_RESTARTS", 1)
+        monkeypatch.setattr(_spectral, "DENSE_AT_WORST", 0)
         M = np.diag(np.linspace(0, 1, 400) ** 2)
         with pytest.warns(ConvergenceWarning, match="of 3 eigenvectors converged"):
             values, vectors = smallest_eigenvectors(M, 3, ceiling=1, rng=np.random.RandomState(0))
         np.testing.assert_allclose(values, np.diag(M)[:3], atol=1e-3)
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-8)
+
+    def test_few_items_converge_at_any_rate(self, lanczos, monkeypatch):
+        monkeypatch.setattr(_spectral, "MAX_RESTARTS", 1)
+        M = np.diag(np.linspace(0, 1, 400) ** 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            values, _ = smallest_eigenvectors(M, 3, ceiling=1, rng=np.random.RandomState(0))
+        np.testing.assert_allclose(values, np.diag(M)[:3], atol=1e-12)
+
+
+def test_empty_clusters_are_said():
+    with pytest.warns(ConvergenceWarning, match="uses 2 of the 3 clusters asked for"):
+        _spectral.warn_of_empty_clusters(np.array([0, 0, 1]), 3)
 
 
 def naive_affinity(X, k):
@@ -204,6 +219,11 @@ class TestSEC:
             ValueError, match="10 features and 80 samples, both more than 5; reduce the features"
         ):
             SEC(3).fit(points)
+
+    def test_a_vanishing_gamma_is_refused(self, rng):
+        X = np.outer(rng.normal(size=40), np.full(6, 1e6))  # of rank one
+        with pytest.raises(ValueError, match="gamma=1e-30 vanishes beside the values of X"):
+            SEC(2, gamma=1e-30).fit(X)
 
 
 class TestLDMGI:
@@ -308,6 +328,13 @@ class TestBoth:
             warnings.simplefilter("error")
             labels = clone(model).fit_predict(X)
         assert adjusted_rand_score(np.repeat(range(3), 20), labels) == 1
+
+    def test_a_bar_for_those_who_ask(self, model, points, lanczos, monkeypatch, capsys):
+        clone(model).fit(points)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(_spectral, "tqdm", lambda **options: tqdm(**(options | {"delay": 0})))
+        clone(model).set_params(verbose=True).fit(points)
+        assert "finding eigenvectors" in capsys.readouterr().err
 
     def test_images_are_flattened(self, model, images):
         model = clone(model).set_params(n_clusters=2)

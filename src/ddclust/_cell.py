@@ -163,14 +163,16 @@ METHODS = {
     "itc-parzen": Method(
         _itc,
         ("ITC (parzen)",),
-        tuple(
-            {"density": "parzen", "bandwidth": b} for b in (0.15, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7)
-        ),
+        tuple({"density": "parzen", "bandwidth": b} for b in (0.15, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)),
     ),
     "itc-knn": Method(
         _itc,
         ("ITC (knn)",),
-        tuple({"density": "knn", "n_neighbors": k, "alpha": a} for a in (1.0, 0.1, 0.01) for k in (1, 2, 3)),
+        tuple(
+            {"density": "knn", "n_neighbors": k, "seed_size": size, "alpha": alpha}
+            for k, size in ((1, 3), (2, 4), (5, 8))
+            for alpha in (1.0, 0.2, 0.01)
+        ),
     ),
     "sec": Method(
         _sec,

@@ -136,7 +136,12 @@ class LDMGI(ClusterMixin, BaseEstimator):
         L = global_matrix(X, cliques, self.reg_lambda, verbose=self.verbose)
         n_components = checked_components(L, self.n_clusters)
         eigen = smallest_eigenvectors(
-            L, self.n_clusters, ceiling=_row_bound(L), rng=rng, may_repeat=n_components > 1
+            L,
+            self.n_clusters,
+            ceiling=_row_bound(L),
+            rng=rng,
+            may_repeat=n_components > 1,
+            verbose=self.verbose,
         )
         self.labels_ = spectral_rotation(eigen.vectors, rng, self.n_init).labels
         warn_of_empty_clusters(self.labels_, self.n_clusters)

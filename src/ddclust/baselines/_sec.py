@@ -50,7 +50,8 @@ class SEC(ClusterMixin, BaseEstimator):
         Of each item in the graph; two items are joined if one is among the other's neighbours.
     mu : float, default=1.0
         The weight of the linear function against the graph. 0 is spectral clustering on the graph alone; for large
-        ones, F becomes the leading principal components.
+        ones, F becomes the leading principal components. To be tuned over powers of ten; the default weighs both
+        alike.
     gamma : float, default=1.0
         The ridge, in units of the squared data, summed over all items.
     n_init : int, default=10
@@ -161,6 +162,7 @@ class SEC(ClusterMixin, BaseEstimator):
             rng=rng,
             tol=1e-9 / (1 + self.mu),  # the graph must be seen beside mu
             may_repeat=n_components > 1,
+            verbose=self.verbose,
         )
         F = eigen.vectors
         self.labels_, rotation, _ = spectral_rotation(F, rng, self.n_init)
@@ -242,7 +244,12 @@ def ridge_regression(X: CentredData, gamma: float) -> Callable[[NDArray], NDArra
         )
     gram = X.gram()
     gram[np.diag_indices_from(gram)] += gamma
-    factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
+    try:
+        factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
+    except scipy.linalg.LinAlgError as error:
+        raise ValueError(
+            f"gamma={gamma} vanishes beside the values of X in the arithmetic of the machine; take a larger one."
+        ) from error
     if d <= n:
         return lambda F: scipy.linalg.cho_solve(factor, X.transposed_times(F))
     return lambda F: X.transposed_times(scipy.linalg.cho_solve(factor, F))

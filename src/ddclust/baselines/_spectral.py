@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, aslinearoperator, eigsh, lobpcg
 from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
 
 from ddclust.neighbors import Neighbors, nearest_neighbors
 
 DENSE_UP_TO = 1000  # items; up to here the eigenvectors are computed from a dense n x n matrix
+DENSE_AT_WORST = 5000  # items; up to here they are when the iteration fails
 MAX_RESTARTS = 1000  # of the Lanczos iteration, of 2 * n_vectors + 10 products or more each
 MAX_ROTATIONS = 100
 ROTATION_TOL = 1e-8
@@ -35,12 +38,14 @@ def smallest_eigenvectors(
     rng: np.random.RandomState,
     tol: float = 1e-9,
     may_repeat: bool = False,
+    verbose: bool | int = False,
 ) -> Eigenpairs:
     """The eigenvectors of the smallest eigenvalues of a symmetric matrix or LinearOperator M.
 
-    Beyond ``DENSE_UP_TO`` items by the Lanczos iteration for the largest ones of ceiling * I - M. On the graphs of
-    70,000 digits that took a tenth of the time of LOBPCG, to more digits. Shift-and-invert is out of the
-    question there: the factors of a neighbour graph of high-dimensional data are all but dense.
+    Up to ``DENSE_UP_TO`` items from a dense matrix; beyond by the Lanczos iteration for the largest ones of
+    ceiling * I - M. On the graphs of 70,000 digits that took a tenth of the time of LOBPCG, to more digits.
+    Shift-and-invert is out of the question there: the factors of a neighbour graph of high-dimensional data are
+    all but dense. Where the iteration fails, up to ``DENSE_AT_WORST`` items the dense matrix helps out.
 
     ``ceiling`` is an upper bound of the eigenvalues, ``tol`` the residual in its units, ``rng`` gives the start.
     ``may_repeat`` says that eigenvalues may coincide, as those of a graph of several components do: Lanczos may
@@ -54,26 +59,42 @@ def smallest_eigenvectors(
     """
     n = M.shape[0]
     if n <= max(DENSE_UP_TO, 2 * n_vectors + 1):
-        dense = aslinearoperator(M) @ np.eye(n)
-        values, vectors = scipy.linalg.eigh((dense + dense.T) / 2, subset_by_index=[0, n_vectors - 1])
-        return Eigenpairs(values, vectors)
-    M = aslinearoperator(M)
-    found = _lanczos(_flipped(M, ceiling, np.empty((n, 0))), n_vectors, rng, tol)
-    n_new = n_vectors if may_repeat else 0
-    while n_new > 0:
-        more = _lanczos(_flipped(M, ceiling, found.vectors), n_vectors, rng, tol)
-        values = np.concatenate([found.values, more.values])
-        best = np.argsort(-values, kind="stable")[:n_vectors]  # of equals those found before
-        n_new = int((more.values > found.values[-1] + ceiling * max(tol, 1e-12)).sum())
-        if n_new > 0:
-            found = Eigenpairs(values[best], np.hstack([found.vectors, more.vectors])[:, best])
+        return _from_dense(aslinearoperator(M), 0, n_vectors)
+    with tqdm(unit="product", desc="finding eigenvectors", delay=2, disable=not verbose) as bar:
+
+        def largest(known: NDArray) -> Eigenpairs:
+            return _lanczos(_flipped(aslinearoperator(M), ceiling, known, bar.update), n_vectors, rng, tol)
+
+        found = largest(np.empty((n, 0)))
+        n_new = n_vectors if may_repeat else 0
+        while n_new > 0:
+            more = largest(found.vectors)
+            n_new = int((more.values > found.values[-1] + ceiling * max(tol, 1e-12)).sum())
+            if n_new > 0:
+                found = _merged(found, more)
     return Eigenpairs(ceiling - found.values, found.vectors)
 
 
-def _flipped(M: LinearOperator, ceiling: float, known: NDArray) -> LinearOperator:
+def _from_dense(operator: LinearOperator, start: int, stop: int) -> Eigenpairs:
+    """The eigenpairs of these positions, ascending, from the operator as a dense matrix."""
+    dense = operator @ np.eye(operator.shape[0])
+    return Eigenpairs(*scipy.linalg.eigh((dense + dense.T) / 2, subset_by_index=[start, stop - 1]))
+
+
+def _merged(found: Eigenpairs, more: Eigenpairs) -> Eigenpairs:
+    """The largest ones of both, as many as there are of each; of equals those found first."""
+    values = np.concatenate([found.values, more.values])
+    best = np.argsort(-values, kind="stable")[: len(found.values)]
+    return Eigenpairs(values[best], np.hstack([found.vectors, more.vectors])[:, best])
+
+
+def _flipped(
+    M: LinearOperator, ceiling: float, known: NDArray, report: Callable[[], object]
+) -> LinearOperator:
     """The operator ceiling * I - M on what is orthogonal to the known vectors, zero on these."""
 
     def product(V: NDArray) -> NDArray:
+        report()
         V = V.reshape(len(V), -1)
         V = V - known @ (known.T @ V)
         result = ceiling * V - M.matmat(V)
@@ -92,7 +113,10 @@ def _lanczos(operator: LinearOperator, n_vectors: int, rng: np.random.RandomStat
             operator, n_vectors, which="LA", v0=start, ncv=n_basis, tol=tol, maxiter=MAX_RESTARTS
         )
     except ArpackNoConvergence as error:
-        values, vectors = _improved(operator, error.eigenvectors, n_vectors, rng)
+        if n <= DENSE_AT_WORST:
+            values, vectors = _from_dense(operator, n - n_vectors, n)
+        else:
+            values, vectors = _improved(operator, error.eigenvectors, n_vectors, rng)
     order = np.argsort(-values, kind="stable")
     return Eigenpairs(values[order], vectors[:, order])
 
@@ -109,7 +133,8 @@ def _improved(
     warn(
         f"Only {found.shape[1]} of {n_vectors} eigenvectors converged; the clustering rests on approximations. The"
         " graph may be almost disconnected, or its weights of very different size: more neighbours or another"
-        " regularisation may help."
+        " regularisation may help.",
+        stacklevel=9,
     )
     return values, vectors
 
@@ -179,13 +204,14 @@ def given_or_found_neighbors(
     """The first ``n_neighbors`` of the neighbours that the caller has given, or else those found now."""
     if given is None:
         return nearest_neighbors(X, n_neighbors, verbose=verbose)
-    n, k = given.indices.shape
+    indices, distances = given
+    n, k = indices.shape
     if n != X.shape[0] or k < n_neighbors:
         raise ValueError(
             f"neighbors holds {k} neighbours of {n} items, but {n_neighbors} of {X.shape[0]} are needed; compute them by"
             f" nearest_neighbors(X, {n_neighbors})."
         )
-    return Neighbors(given.indices[:, :n_neighbors], given.distances[:, :n_neighbors])
+    return Neighbors(indices[:, :n_neighbors], distances[:, :n_neighbors])
 
 
 def checked_components(graph: Any, n_clusters: int) -> int:
@@ -209,6 +235,6 @@ def warn_of_empty_clusters(labels: NDArray[np.int64], n_clusters: int) -> None:
         )
 
 
-def warn(message: str) -> None:
-    """A ConvergenceWarning."""
-    warnings.warn(message, ConvergenceWarning, stacklevel=2)
+def warn(message: str, stacklevel: int = 5) -> None:
+    """A ConvergenceWarning, by default for the caller of fit from a function that fit has called."""
+    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
