@@ -267,9 +267,8 @@ class NeighborClusters:
         self.labels = labels.copy()
         self.power = power
         n, n_clusters = len(labels), labels.max() + 1
-        self.nearest = np.full(
-            (n_neighbors, n_clusters, n), np.inf
-        )  # log distances in order, oneself left out
+        # Log distances to the nearest points of each cluster, in order, oneself left out.
+        self.nearest = np.full((n_neighbors, n_clusters, n), np.inf)
         self.farthest = np.empty((n_clusters, n))
         self._directed = np.empty((n_clusters, n_clusters))  # M_ij seen from i: its points' balls into j
         labelled = np.flatnonzero(labels >= 0)
