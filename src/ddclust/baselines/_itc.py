@@ -722,7 +722,8 @@ class ITC(ClusterMixin, BaseEstimator):
             landmarks = np.sort(rng.choice(n, self.n_landmarks, replace=False))
         squared = _squared_distances(X[landmarks], X[landmarks])
         density = self._density(squared)
-        runs = [self._run(squared, density, seed) for seed in seeds.tolist()]
+        logs = density.logs(squared)  # shared by all runs, none of which changes it
+        runs = [self._run(squared, logs, density, seed) for seed in seeds.tolist()]
         best_first = sorted(runs, key=lambda run: -run.divergence)
         votes = self._labels_of_all(
             X, landmarks, density, [run.clusters for run in best_first[: self.n_vote]]
@@ -770,10 +771,12 @@ class ITC(ClusterMixin, BaseEstimator):
         n_neighbors = min(self.n_neighbors, max(1, seed_size - 1))
         return NeighborDensity(least_distance(squared), n_neighbors, self.alpha * self.n_features_in_)
 
-    def _run(self, squared: Floats, density: ParzenDensity | NeighborDensity, seed: int) -> _Run:
+    def _run(
+        self, squared: Floats, logs: Floats, density: ParzenDensity | NeighborDensity, seed: int
+    ) -> _Run:
         """One clustering of the landmarks, from random seeds."""
         labels = seeded_labels(squared, *self._seed_shape(len(squared)), np.random.RandomState(seed))
-        clusters = density.clusters(density.logs(squared), labels)
+        clusters = density.clusters(logs, labels)
         with tqdm(unit="item", desc="placing", delay=2, disable=not self.verbose) as bar:
             return _Run(clusters, reduce_clusters(clusters, squared, self.n_clusters, bar))
 
