@@ -720,7 +720,8 @@ class ITC(ClusterMixin, BaseEstimator):
         landmarks = np.arange(n)
         if self.n_landmarks is not None and n > self.n_landmarks:
             landmarks = np.sort(rng.choice(n, self.n_landmarks, replace=False))
-        squared = _squared_distances(X[landmarks], X[landmarks])
+        sample = X[landmarks]
+        squared = _squared_distances(sample, sample)
         density = self._density(squared)
         logs = density.logs(squared)  # shared by all runs, none of which changes it
         runs = [self._run(squared, logs, density, seed) for seed in seeds.tolist()]
@@ -787,11 +788,12 @@ class ITC(ClusterMixin, BaseEstimator):
         votes = [np.full(X.shape[0], UNLABELLED) for _ in voters]
         for vote, clusters in zip(votes, voters, strict=True):
             vote[landmarks] = clusters.labels
+        sample = X[landmarks]
         others = np.setdiff1d(np.arange(X.shape[0]), landmarks, assume_unique=True)
         with tqdm(total=len(others), unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
             for start in range(0, len(others), BLOCK):
                 block = others[start : start + BLOCK]
-                rows = density.logs(_squared_distances(X[block], X[landmarks]))
+                rows = density.logs(_squared_distances(X[block], sample))
                 for vote, clusters in zip(votes, voters, strict=True):
                     vote[block] = clusters_to_join(clusters, rows)
                 bar.update(len(block))
