@@ -200,6 +200,21 @@ def test_a_joined_point_is_as_if_computed_anew(points, density, k):
         np.testing.assert_allclose(clusters.log_overlaps_to_judge(), anew.log_overlaps_to_judge(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("k", [1, 2])
+def test_what_is_left_out_in_many_dimensions_does_not_count(rng, k):
+    X, labels = rng.normal(size=(80, 300)), np.arange(80) % 4
+    labels[:8] = -1
+    clusters = clusters_of(X, labels, "knn", k)
+    for point in range(8):
+        joined = clusters.joined(clusters.row(point))
+        for cluster in range(4):
+            trial = clusters.labels.copy()
+            trial[point] = cluster
+            anew = clusters_of(X, trial, "knn", k)
+            np.testing.assert_allclose(joined.log_overlaps[0, cluster], anew.log_overlaps[cluster], atol=1e-9)
+        clusters.add(point, point % 4, joined)
+
+
 @pytest.mark.parametrize(("density", "k"), DENSITIES)
 def test_dissolving_leaves_the_others_as_they_are(points, density, k):
     X, labels = points
@@ -224,7 +239,7 @@ def test_seeds_are_connected_and_disjoint(rng):
 # The whole search
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("density", "k"), DENSITIES)
 def test_the_search_is_the_naive_one(points, density, k, seed):
     X, _ = points
@@ -300,8 +315,8 @@ def test_neighbours_bear_vastly_different_scales(rng):
         [rng.normal(c, s, (n, 2)) for c, s, n in zip(centres, scales, [60, 120, 60], strict=True)]
     )
     y = np.repeat([0, 1, 2], [60, 120, 60])
-    knn = clustering_accuracy(y, ITC(3, random_state=0).fit_predict(X))
-    parzen = clustering_accuracy(y, ITC(3, density="parzen", random_state=0).fit_predict(X))
+    knn = clustering_accuracy(y, ITC(3, n_init=2, random_state=0).fit_predict(X))
+    parzen = clustering_accuracy(y, ITC(3, density="parzen", n_init=2, random_state=0).fit_predict(X))
     assert knn > 0.99
     assert knn > parzen
 
@@ -310,7 +325,7 @@ def test_many_dimensions_neither_overflow_nor_vanish(rng):
     X = rng.normal(size=(90, 3000)) + np.repeat(rng.normal(size=(3, 3000)), 30, axis=0)
     with np.errstate(over="raise", invalid="raise"):
         for density in ("knn", "parzen"):
-            model = ITC(3, density=density, n_init=8, random_state=0).fit(X)
+            model = ITC(3, density=density, n_init=5, random_state=0).fit(X)
             assert np.isfinite(model.divergences_).all()
             assert clustering_accuracy(np.repeat([0, 1, 2], 30), model.labels_) == 1
 
@@ -330,7 +345,7 @@ def test_a_seed_decides(rng, n_landmarks):
     X = rng.normal(size=(120, 3))
     fit = lambda seed: ITC(4, n_init=1, n_landmarks=n_landmarks, random_state=seed).fit(X)  # noqa: E731
     np.testing.assert_array_equal(fit(3).labels_, fit(3).labels_)
-    assert any((fit(seed).labels_ != fit(3).labels_).any() for seed in range(3))
+    assert any((fit(seed).labels_ != fit(3).labels_).any() for seed in range(2))
 
 
 @pytest.mark.parametrize("density", ["parzen", "knn"])
@@ -341,14 +356,14 @@ def test_units_do_not_matter(points, density):
 
 
 def test_the_largest_divergence_is_kept(rng):
-    model = ITC(3, n_init=6, random_state=0).fit(rng.normal(size=(80, 2)))
+    model = ITC(3, n_init=4, random_state=0).fit(rng.normal(size=(60, 2)))
     assert len(set(model.divergences_)) > 1
     assert model.divergence_ == model.divergences_.max() == model.hierarchy_[-1]["divergence"]
 
 
 def test_votes(blobs):
     X, y = blobs
-    model = ITC(3, n_init=5, n_vote=5, random_state=0).fit(X)
+    model = ITC(3, n_init=3, n_vote=3, random_state=0).fit(X)
     assert clustering_accuracy(y, model.labels_) == 1
 
 

@@ -267,9 +267,8 @@ class NeighborClusters:
         self.labels = labels.copy()
         self.power = power
         n, n_clusters = len(labels), labels.max() + 1
-        self.nearest = np.full(
-            (n_neighbors, n_clusters, n), np.inf
-        )  # log distances in order, oneself left out
+        # Log distances to the nearest points of each cluster, in order, oneself left out.
+        self.nearest = np.full((n_neighbors, n_clusters, n), np.inf)
         self.farthest = np.empty((n_clusters, n))
         self._directed = np.empty((n_clusters, n_clusters))  # M_ij seen from i: its points' balls into j
         labelled = np.flatnonzero(labels >= 0)
@@ -721,9 +720,11 @@ class ITC(ClusterMixin, BaseEstimator):
         landmarks = np.arange(n)
         if self.n_landmarks is not None and n > self.n_landmarks:
             landmarks = np.sort(rng.choice(n, self.n_landmarks, replace=False))
-        squared = _squared_distances(X[landmarks], X[landmarks])
+        sample = X[landmarks]
+        squared = _squared_distances(sample, sample)
         density = self._density(squared)
-        runs = [self._run(squared, density, seed) for seed in seeds.tolist()]
+        logs = density.logs(squared)  # shared by all runs, none of which changes it
+        runs = [self._run(squared, logs, density, seed) for seed in seeds.tolist()]
         best_first = sorted(runs, key=lambda run: -run.divergence)
         votes = self._labels_of_all(
             X, landmarks, density, [run.clusters for run in best_first[: self.n_vote]]
@@ -771,10 +772,12 @@ class ITC(ClusterMixin, BaseEstimator):
         n_neighbors = min(self.n_neighbors, max(1, seed_size - 1))
         return NeighborDensity(least_distance(squared), n_neighbors, self.alpha * self.n_features_in_)
 
-    def _run(self, squared: Floats, density: ParzenDensity | NeighborDensity, seed: int) -> _Run:
+    def _run(
+        self, squared: Floats, logs: Floats, density: ParzenDensity | NeighborDensity, seed: int
+    ) -> _Run:
         """One clustering of the landmarks, from random seeds."""
         labels = seeded_labels(squared, *self._seed_shape(len(squared)), np.random.RandomState(seed))
-        clusters = density.clusters(density.logs(squared), labels)
+        clusters = density.clusters(logs, labels)
         with tqdm(unit="item", desc="placing", delay=2, disable=not self.verbose) as bar:
             return _Run(clusters, reduce_clusters(clusters, squared, self.n_clusters, bar))
 
@@ -785,11 +788,12 @@ class ITC(ClusterMixin, BaseEstimator):
         votes = [np.full(X.shape[0], UNLABELLED) for _ in voters]
         for vote, clusters in zip(votes, voters, strict=True):
             vote[landmarks] = clusters.labels
+        sample = X[landmarks]
         others = np.setdiff1d(np.arange(X.shape[0]), landmarks, assume_unique=True)
         with tqdm(total=len(others), unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
             for start in range(0, len(others), BLOCK):
                 block = others[start : start + BLOCK]
-                rows = density.logs(_squared_distances(X[block], X[landmarks]))
+                rows = density.logs(_squared_distances(X[block], sample))
                 for vote, clusters in zip(votes, voters, strict=True):
                     vote[block] = clusters_to_join(clusters, rows)
                 bar.update(len(block))
