@@ -177,7 +177,7 @@ METHODS = {
     "sec": Method(
         _sec,
         ("SEC",),
-        tuple({"mu": mu, "gamma": gamma} for mu in (1.0, 1e-3, 1e3) for gamma in (1.0, 1e-3, 1e3)),
+        tuple({"mu": mu, "gamma": gamma} for mu in (1.0, 1e-3, 1e-6) for gamma in (1.0, 1e-3, 1e3)),
     ),
     "ldmgi": Method(
         _ldmgi,

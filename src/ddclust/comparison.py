@@ -367,10 +367,12 @@ def chosen_without_labels(cells: list[Cell], n_clusters: int) -> Cell:
 
 
 def _write_tables(folder: Path, rows: list[dict[str, Any]], item_names: Sequence[str] | None) -> None:
-    """comparison.json, the table as CSV, and the label-free choice of every method as CSV."""
+    """comparison.json, where earlier rows of other methods stay, the table and the label-free choices as CSV."""
     plain = [{key: value for key, value in entry.items() if key != "labels"} for entry in rows]
-    identity = _read(folder / COMPARISON_FILE)
-    write_json(folder / COMPARISON_FILE, {**identity, "rows": plain})
+    before = _read(folder / COMPARISON_FILE)
+    fresh = {entry["method"] for entry in plain}
+    kept = [entry for entry in before.get("rows", []) if entry["method"] not in fresh]
+    write_json(folder / COMPARISON_FILE, {**before, "rows": [*kept, *plain]})
     write_file(folder / TABLE_FILE, _csv(TABLE_COLUMNS, [table_row(entry) for entry in plain]))
     with_labels = [entry for entry in rows if "labels" in entry]
     if with_labels:
