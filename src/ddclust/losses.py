@@ -18,12 +18,15 @@ from ddclust.kernels import (
     BANDWIDTH_RULES,
     BandwidthRule,
     centred,
+    gaussian_kernel,
     median_bandwidth,
     squared_distances_of_centred,
 )
 
 Reduction = Literal["mean", "sum"]
 REDUCTIONS: tuple[str, ...] = get_args(Reduction)
+DivergenceName = Literal["cauchy_schwarz", "kullback_leibler", "kullback_leibler_cosine"]
+DIVERGENCES: tuple[str, ...] = get_args(DivergenceName)
 # What a cluster's self-similarity is raised to, so that an empty cluster divides by no zero.
 EMPTY_CLUSTER = 1e-9
 
@@ -69,6 +72,49 @@ def cauchy_schwarz_similarity(A: Tensor, K: Tensor, *, reduction: Reduction = "m
     scale = S.diagonal().clamp_min(EMPTY_CLUSTER).rsqrt()  # (k,)
     total = (S * scale[:, None] * scale[None, :]).triu(1).sum()
     return total * _reduction_factors(len(A), k, reduction)[0]
+
+
+def kullback_leibler_similarity(A: Tensor, K: Tensor, *, reduction: Reduction = "mean") -> Tensor:
+    """The same by the symmetrised Kullback-Leibler divergence: exp(-(KL_ij + KL_ji) / 2) of pairs of clusters.
+
+    The density of cluster i at point q is estimated by p_i(q) = sum_r K_qr alpha_ri / sum_r alpha_ri, and
+    KL_ij = sum_q w_qi log(p_i(q) / p_j(q)) with the weights w_qi = alpha_qi / sum_r alpha_ri. The paper tries this in
+    Section 5.5 without giving a formula; this one is ours, bounded like the Cauchy-Schwarz similarity.
+
+    Parameters
+    ----------
+    A : Tensor of shape (n, k)
+    K : Tensor of shape (n, n)
+        Non-negative.
+    reduction : {"mean", "sum"}, default="mean"
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> round(kullback_leibler_similarity(torch.full((2, 2), 0.5), torch.eye(2)).item(), 4)
+    1.0
+    """
+    W = A / A.sum(dim=0).clamp_min(EMPTY_CLUSTER)  # (n, k)
+    log_density = (K @ W).clamp_min(EMPTY_CLUSTER).log()  # (n, k): log p_j(q)
+    cross = W.T @ log_density  # (k, k): the mean of log p_j under cluster i
+    KL = cross.diagonal()[:, None] - cross
+    total = torch.exp(-(KL + KL.T) / 2).triu(1).sum()
+    return total * _reduction_factors(len(A), A.shape[1], reduction)[0]
+
+
+def cosine_kernel(hidden: Tensor) -> Tensor:
+    """Cosine similarities moved to [0, 1]: (1 + cos) / 2, of shape (n, n).
+
+    Examples
+    --------
+    >>> cosine_kernel(torch.tensor([[1.0, 0.0], [0.0, 2.0], [-1.0, 0.0]]))[0]
+    tensor([1.0000, 0.5000, 0.0000])
+    """
+    directions = torch.nn.functional.normalize(hidden, dim=1)
+    return (1 + directions @ directions.T) / 2
 
 
 def assignment_overlap(A: Tensor, *, reduction: Reduction = "mean") -> Tensor:
@@ -125,6 +171,7 @@ def ddc_loss(
     reduction: Reduction = "mean",
     terms: tuple[str, ...] = TERMS,
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    divergence: DivergenceName = "cauchy_schwarz",
 ) -> LossTerms:
     """The three terms of the DDC loss for one batch, Eq. (4); differentiable.
 
@@ -145,6 +192,9 @@ def ddc_loss(
         Which terms to use (l1, l2, l3 of the paper's ablation); the others are zero.
     weights : tuple of three floats, default=(1, 1, 1)
         Factors of the three terms, in the order of ``LossTerms``.
+    divergence : {"cauchy_schwarz", "kullback_leibler", "kullback_leibler_cosine"}, default="cauchy_schwarz"
+        How the first and the third term compare clusters. The other two are the paper's alternatives:
+        :func:`kullback_leibler_similarity` on the Gaussian kernel, or on :func:`cosine_kernel`.
 
     Returns
     -------
@@ -157,11 +207,24 @@ def ddc_loss(
     >>> [round(term.item(), 3) for term in ddc_loss(H, A)]
     [0.031, 0.333, 0.295]
     """
-    _check_choices(bandwidth, bandwidth_rule, reduction, terms, weights)
+    _check_choices(bandwidth, bandwidth_rule, reduction, terms, weights, divergence)
     n, k = assignments.shape
-    per_cluster_pair, per_item_pair = _reduction_factors(n, k, reduction)
-    factors = (weights[0] * per_cluster_pair, weights[1] * per_item_pair, weights[2] * per_cluster_pair)
-    values = _WeightedTerms.apply(hidden, assignments, bandwidth, bandwidth_rule, factors)
+    if divergence == "cauchy_schwarz":
+        per_cluster_pair, per_item_pair = _reduction_factors(n, k, reduction)
+        factors = (weights[0] * per_cluster_pair, weights[1] * per_item_pair, weights[2] * per_cluster_pair)
+        values = _WeightedTerms.apply(hidden, assignments, bandwidth, bandwidth_rule, factors)
+    else:
+        is_cosine = divergence == "kullback_leibler_cosine"
+        K = (
+            cosine_kernel(hidden)
+            if is_cosine
+            else gaussian_kernel(hidden, bandwidth=bandwidth, bandwidth_rule=bandwidth_rule)
+        )
+        values = (
+            weights[0] * kullback_leibler_similarity(assignments, K, reduction=reduction),
+            weights[1] * assignment_overlap(assignments, reduction=reduction),
+            weights[2] * kullback_leibler_similarity(corner_closeness(assignments), K, reduction=reduction),
+        )
     zero = assignments.new_zeros(())
     return LossTerms(*(value if term in terms else zero for term, value in zip(TERMS, values, strict=True)))
 
@@ -245,8 +308,11 @@ def _check_choices(
     reduction: str,
     terms: tuple[str, ...],
     weights: tuple[float, ...],
+    divergence: str,
 ) -> None:
     """Refuse what no formula is meant by."""
+    if divergence not in DIVERGENCES:
+        raise ValueError(f"divergence must be one of {DIVERGENCES}, got {divergence!r}.")
     if not 0 < bandwidth < float("inf"):
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth!r}.")
     if bandwidth_rule not in BANDWIDTH_RULES:
@@ -278,12 +344,15 @@ class DDCLoss:
     reduction: Reduction = "mean"
     terms: tuple[str, ...] = TERMS
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    divergence: DivergenceName = "cauchy_schwarz"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
         object.__setattr__(self, "bandwidth", float(self.bandwidth))
-        _check_choices(self.bandwidth, self.bandwidth_rule, self.reduction, self.terms, self.weights)
+        _check_choices(
+            self.bandwidth, self.bandwidth_rule, self.reduction, self.terms, self.weights, self.divergence
+        )
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(
@@ -294,4 +363,5 @@ class DDCLoss:
             reduction=self.reduction,
             terms=self.terms,
             weights=self.weights,
+            divergence=self.divergence,
         )
