@@ -20,6 +20,8 @@ from ddclust.sources import BatchSource, channel_axis, in_items_layout
 # As in prediction, every pass has one size, so that an item's map does not depend on its company.
 CHUNK = 64
 RED = np.array([230.0, 20.0, 30.0])
+# So large a share of an image's pixels is below pure red; a few extreme pixels would outshine the others.
+BELOW_RED = 0.98
 
 
 class Explanation(NamedTuple):
@@ -62,7 +64,8 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     the score. Values are those that the network sees, that is scaled: a vector's feature counts from its mean.
 
     Of several networks that vote, the best one alone is explained, though an item's own cluster is the vote's.
-    The model is not changed, and an item's attributions do not depend on the other items.
+    The model is not changed, and an item's attributions do not depend on the other items. The map of an image is
+    zero throughout where a network tells the cluster by what the image lacks: then no active unit raises its score.
 
     Parameters
     ----------
@@ -162,7 +165,8 @@ def input_x_gradient(module: nn.Module, x: Tensor, target: int | Tensor) -> Tens
 def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
     """The images in grey, and what speaks for the cluster in red: lowering a red pixel lowers the score.
 
-    Each item's largest attribution is pure red, none and negative ones leave the pixel grey.
+    The two hundredths of each image's pixels with the largest attributions are pure red; none and negative ones
+    leave the pixel grey.
 
     Parameters
     ----------
@@ -191,7 +195,11 @@ def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
     if axis is not None:
         grey, strength = grey.mean(axis=axis + 1), strength.sum(axis=axis + 1)
     most = strength.max(axis=(1, 2), keepdims=True, initial=0.0)
-    share = (strength / np.where(most > 0, most, 1.0))[..., None]  # (n, h, w, 1)
+    much = (
+        np.quantile(strength, BELOW_RED, axis=(1, 2), keepdims=True, method="higher") if most.size else most
+    )
+    full = np.where(much > 0, much, np.where(most > 0, most, 1.0))
+    share = np.minimum(strength / full, 1.0)[..., None]  # (n, h, w, 1)
     return np.rint((1 - share) * 255 * grey[..., None] + share * RED).astype(np.uint8)
 
 

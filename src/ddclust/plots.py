@@ -37,6 +37,8 @@ TERM_NAMES = {
 }
 PAIRS_PER_ROW = 5
 LONGEST_TITLE = 22
+MARGIN = 0.09  # inches
+ROUNDS = 10
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
 
 
@@ -154,7 +156,13 @@ def simplex(
         handles, texts = figure.axes[0].get_legend_handles_labels()
         columns = min(len(texts), 6)
         legend = figure.legend(
-            handles, texts, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+            handles,
+            texts,
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            fontsize=9,
+            title="label",
         )
         for handle in legend.legend_handles:
             if handle is not None:
@@ -256,6 +264,8 @@ def training_curves(
     >>> [line.get_label() for line in figure.axes[0].lines]
     ['accuracy', 'loss', '$l_1$, divergence', '$l_3$, corners']
     """
+    from matplotlib.ticker import MaxNLocator
+
     records = list(getattr(history, "history_", history))
     if not records:
         raise ValueError("The history is empty: there was no full record to draw.")
@@ -290,7 +300,9 @@ def training_curves(
             marker=marker,
             label=known.get(name, name.replace("_", " ")),
         )
-    axis.set(xlabel="epoch", ylabel="rescaled to [0, 1]", ylim=(-0.03, 1.03))
+    scale = "loss, rescaled to [0, 1]" if accuracy is None else "accuracy; losses rescaled to [0, 1]"
+    axis.set(xlabel="epoch", ylabel=scale, ylim=(-0.03, 1.03))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right center", frameon=False, fontsize=9)
     return figure
@@ -358,7 +370,7 @@ def kernel_matrix(K: ArrayLike, labels: ArrayLike) -> Figure:
         for line in (axis.axhline, axis.axvline):
             line(end - 0.5, color=COLOURS[3], linewidth=0.7)
     middles = ends - sizes / 2 - 0.5
-    long = max(len(str(name)) for name in names) > 3
+    long = max(len(str(name)) for name in names) * len(names) > 30
     axis.set_xticks(middles, names, rotation=90 if long else 0, fontsize=9)
     axis.set_yticks(middles, names, fontsize=9)
     axis.tick_params(length=0)
@@ -404,12 +416,12 @@ def explanations(images: ArrayLike, attributions: Any, titles: Sequence[str] | N
     rows = math.ceil(len(images) / columns)
     aspect = shown.shape[1] / shown.shape[2]
     titled = any(names)
-    figure = _figure(2.0 * columns, rows * (0.95 * aspect + (0.3 if titled else 0.1)))
+    figure = _figure(2.15 * columns, rows * (1.0 * aspect + (0.32 if titled else 0.12)))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, image, red, name in zip(axes, shown, painted, names, strict=False):
         _draw_image(axis, image, (0, 1, aspect, 0))
-        _draw_image(axis, red, (1.05, 2.05, aspect, 0))
-        axis.set(xlim=(0, 2.05), ylim=(aspect, 0), aspect="equal", xticks=[], yticks=[])
+        _draw_image(axis, red, (1.04, 2.04, aspect, 0))
+        axis.set(xlim=(0, 2.04), ylim=(aspect, 0), aspect="equal", xticks=[], yticks=[])
         axis.set_title(_shortened(name), fontsize=9, pad=3)
         _bare(axis)
     for axis in axes[len(images) :]:
@@ -420,8 +432,10 @@ def explanations(images: ArrayLike, attributions: Any, titles: Sequence[str] | N
 def _figure(width: float, height: float) -> Figure:
     """A figure that pyplot knows nothing of."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+    layout = ConstrainedLayoutEngine(compress=True, w_pad=MARGIN, h_pad=MARGIN, wspace=0.03, hspace=0.03)
+    return Figure(figsize=(width, height), dpi=150, layout=layout)
 
 
 def _looks(labels: NDArray) -> Iterator[tuple[Any, str, str]]:
@@ -432,19 +446,24 @@ def _looks(labels: NDArray) -> Iterator[tuple[Any, str, str]]:
 
 
 def _scatter(axis: Axes, points: NDArray, labels: NDArray, *, size: float, alpha: float = 1.0) -> None:
-    for label, colour, marker in _looks(labels):
-        own = points[labels == label]
-        axis.scatter(
-            own[:, 0],
-            own[:, 1],
-            s=size,
-            c=colour,
-            marker=marker,
-            linewidths=0,
-            alpha=alpha,
-            label=str(label),
-            zorder=2,
-        )
+    """Points by label, in rounds, so that where they lie dense the last label does not hide the others."""
+    looks = list(_looks(labels))
+    shares = [np.array_split(np.flatnonzero(labels == label), ROUNDS) for label, _, _ in looks]
+    for number in range(ROUNDS):
+        for (label, colour, marker), share in zip(looks, shares, strict=True):
+            own = points[share[number]]
+            if len(own):
+                axis.scatter(
+                    own[:, 0],
+                    own[:, 1],
+                    s=size,
+                    c=colour,
+                    marker=marker,
+                    linewidths=0,
+                    alpha=alpha,
+                    label=str(label) if number == 0 else None,
+                    zorder=2 + number,
+                )
 
 
 def _draw_image(axis: Axes, image: NDArray, extent: tuple[float, float, float, float]) -> None:
