@@ -77,6 +77,31 @@ def test_stopped_in_the_middle_of_a_write(blobs, tmp_path, monkeypatch, moment, 
     assert_same(model.fit(X), undisturbed)
 
 
+@pytest.mark.parametrize("moment", [3, 8, 30])
+def test_snapshots_go_on_too(rng, tmp_path, monkeypatch, moment):
+    """Also those of seeds left to chance, which decide on the sample and are found in the folder."""
+    X = rng.normal(size=(2010, 2))
+    options = {"n_init": 2, "max_iter": 20, "batch_size": 500, "snapshots": (0, 1, 4)}
+    model = quick(**options, random_state=None, checkpoint_dir=tmp_path)
+    interrupted_fit(model, X, monkeypatch, moment)
+    monkeypatch.setattr(
+        "ddclust._ddc.check_random_state", lambda _: np.random.RandomState(1)
+    )  # another chance
+    model.fit(X)
+    seeds = json.loads((tmp_path / "fit.json").read_text())["seeds"]
+
+    class Seeds:
+        def randint(self, *args, **kwargs):
+            return np.array(seeds)
+
+    monkeypatch.setattr("ddclust._ddc.check_random_state", lambda _: Seeds())
+    undisturbed = quick(**options).fit(X)
+    assert_same(model, undisturbed)
+    assert undisturbed.snapshots_.epochs.tolist() == [0, 1, 4]
+    for resumed, expected in zip(model.snapshots_, undisturbed.snapshots_, strict=True):
+        assert np.array_equal(resumed, expected)
+
+
 def test_a_finished_fit_is_read_not_repeated(blobs, tmp_path, monkeypatch):
     X, _ = blobs
     model = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path).fit(X)
@@ -114,6 +139,7 @@ def test_damaged_checkpoints_are_noticed(blobs, tmp_path, monkeypatch, damage, w
     [
         ({"max_iter": 21}, "max_iter is 20 there and 21 here"),
         ({"n_init": 3}, "n_init is 2 there and 3 here"),
+        ({"snapshots": (0, 5)}, r"snapshots is None there and \[0, 5\] here"),
         ({"loss": DDCLoss(bandwidth=0.3)}, "bandwidth is 0.15 there and 0.3 here"),
         ({"network": Small}, "network is 'auto' there"),
         ({"random_state": 1}, "random_state is another"),

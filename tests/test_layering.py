@@ -17,8 +17,8 @@ LAYERS = [
     {"_engine", "_model_format"},
     {"_network_clusterer"},
     {"_ddc", "baselines"},
-    {"run_folder", "_cell", "report"},
-    {"comparison"},
+    {"run_folder", "_cell", "explain"},
+    {"comparison", "plots", "report"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

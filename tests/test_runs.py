@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from ddclust._runs import Plan, advance_run, judge, rank_runs, stages
+from ddclust._checkpoints import RunStore
+from ddclust._runs import Plan, SnapshotPlan, advance_run, judge, rank_runs, stages
 from ddclust.losses import DDCLoss
 from ddclust.networks import MLP, ConvNet
 from ddclust.sources import BatchSource, Scaling
@@ -136,3 +137,47 @@ def test_stages_halve_but_keep_enough():
     assert stages(4, 1, 100, eliminate=True) == [(13, 4), (25, 2), (50, 1), (100, 1)]
     assert stages(5, 3, 100, eliminate=True) == [(13, 5), (25, 3), (50, 3), (100, 3)]
     assert stages(1, 1, 1, eliminate=True) == [(1, 1)] * 4
+
+
+def snapshots_of(state):
+    return {name: value for name, value in state.tensors.items() if name.startswith("snapshot.")}
+
+
+def test_looking_changes_nothing(X, plan):
+    looking = replace(plan, snapshots=SnapshotPlan((0, 2, 5), np.arange(0, 150, 7)))  # three batches an epoch
+    blind, seeing = advance_run(X, plan, 0, 7, 30), advance_run(X, looking, 0, 7, 30)
+    taken = snapshots_of(seeing)
+    assert sorted(taken) == ["snapshot.0", "snapshot.2", "snapshot.5"]
+    assert {tuple(t.shape) for t in taken.values()} == {(22, 3)}
+    rest = {name: value for name, value in seeing.tensors.items() if name not in taken}
+    same(blind, seeing._replace(tensors=rest))
+
+
+@pytest.mark.parametrize("cut", [1, 5, 6, 7, 15, 29])
+def test_snapshots_survive_a_checkpoint(X, plan, tmp_path, cut):
+    """Killed at any iteration, also at that of a snapshot, the run ends with all of them."""
+    looking = replace(plan, snapshots=SnapshotPlan((0, 2, 5, 10), np.arange(150)))
+    undisturbed = advance_run(X, looking, 0, 7, 30)
+
+    class StopAt:
+        seen = 0
+
+        def report(self, run, iteration, loss):
+            self.seen = iteration
+
+        def should_stop(self):
+            return self.seen == cut
+
+    store = RunStore(tmp_path)
+    assert advance_run(X, looking, 0, 7, 30, store=store, monitor=StopAt()).record["outcome"] == "interrupted"
+    resumed = advance_run(X, looking, 0, 7, 30, store=RunStore(tmp_path))
+    assert len(snapshots_of(resumed)) == 4
+    same(undisturbed, resumed)
+    same(undisturbed, store.load(0))
+
+
+def test_a_run_that_diverges_says_so_though_it_is_watched(X, plan):
+    wild = replace(plan, learning_rate=1e30, snapshots=SnapshotPlan(tuple(range(10)), np.arange(150)))
+    state = advance_run(X, wild, 0, 7, 30)
+    assert state.record["outcome"] == "failed"
+    assert "not finite" in state.record["error"]

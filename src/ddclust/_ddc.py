@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import nn
@@ -27,6 +30,14 @@ from ddclust.sources import BatchSource, Scaling, input_shape
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
+
+
+class Snapshots(NamedTuple):
+    """Soft assignments of some training items at some epochs of the best run, in the final numbering of clusters."""
+
+    items: NDArray[np.intp]  # (m,): their places in the training data
+    epochs: NDArray[np.int64]  # (s,): those of the epochs asked for that the run reached
+    probabilities: NDArray[np.float32]  # (s, m, k)
 
 
 class DDC(NetworkClusterer):
@@ -78,6 +89,9 @@ class DDC(NetworkClusterer):
     checkpoint_dir : path-like or None, default=None
         A folder for checkpoints. A fit that was killed goes on from there when it is repeated with the
         same data and parameters, and ends with the same labels.
+    snapshots : increasing sequence of int or None, default=None
+        Epochs at whose end the soft assignments of the training items (of 2,000 drawn at random, if there
+        are more) are kept, see ``snapshots_``; 0 is before the first step.
     random_state : int, RandomState instance or None, default=None
         Determines the restarts' seeds. The same seed gives the same labels.
     verbose : bool or int, default=False
@@ -111,6 +125,9 @@ class DDC(NetworkClusterer):
         Only if ``X`` has string column names.
     vectorizer_ : StemVectorizer
         Only if ``X`` is texts.
+    snapshots_ : Snapshots
+        Of the best run: ``items``, ``epochs`` (those it reached) and ``probabilities`` (epochs, items, clusters).
+        Only with ``snapshots``, and not saved with the model.
 
     Examples
     --------
@@ -138,6 +155,7 @@ class DDC(NetworkClusterer):
         "n_jobs": [Integral, None],
         "device": [str, torch.device],
         "checkpoint_dir": [str, os.PathLike, None],
+        "snapshots": ["array-like", None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -161,6 +179,7 @@ class DDC(NetworkClusterer):
         n_jobs: int | None = -1,
         device: str | torch.device = "auto",
         checkpoint_dir: str | os.PathLike[str] | None = None,
+        snapshots: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -180,6 +199,7 @@ class DDC(NetworkClusterer):
         self.n_jobs = n_jobs
         self.device = device
         self.checkpoint_dir = checkpoint_dir
+        self.snapshots = snapshots
         self.random_state = random_state
         self.verbose = verbose
 
@@ -235,16 +255,20 @@ class DDC(NetworkClusterer):
                 raise ValueError(
                     f"n_vote={self.n_vote} should be <= n_init={self.n_init}: only restarts can vote."
                 )
+            epochs = self._snapshot_epochs()
             plan = self._plan(X)
             self._n_features_out = self._check_network_and_loss(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
-            states = self._run_restarts(X, plan, seeds.tolist())
+            states = self._run_restarts(X, plan, seeds.tolist(), epochs)
             records = [
                 {key: value for key, value in state.record.items() if key != "saves"} for state in states
             ]
             voters = self._voters(records)
             modules = [plan.build_from(states[run].tensors) for run in voters]
             self._keep(BatchSource(X, plan.scaling), records, voters, modules)
+            self.__dict__.pop("snapshots_", None)
+            if epochs is not None:
+                self.snapshots_ = self._developed(states[voters[0]].tensors, len(X), records[0]["seed"])
         return self
 
     @classmethod
@@ -291,25 +315,61 @@ class DDC(NetworkClusterer):
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
         )
 
-    def _run_restarts(self, X: Items, plan: _runs.Plan, seeds: list[int]) -> list[RunState]:
+    def _run_restarts(
+        self, X: Items, plan: _runs.Plan, seeds: list[int], snapshot_epochs: tuple[int, ...] | None
+    ) -> list[RunState]:
         """Every restart's last state; with a ``checkpoint_dir`` from where an earlier fit left it."""
-        run_all = partial(
-            _engine.run_all,
-            X,
-            plan,
-            n_keep=self.n_vote,
-            eliminate=self.early_elimination,
-            n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
-        )
+
+        def run_all(seeds: list[int], store: RunStore | None = None) -> list[RunState]:
+            snapshots = None
+            if snapshot_epochs is not None:
+                snapshots = _runs.SnapshotPlan(snapshot_epochs, _runs.snapshot_items(len(X), seeds[0]))
+            return _engine.run_all(
+                X,
+                replace(plan, snapshots=snapshots),
+                seeds,
+                n_keep=self.n_vote,
+                eliminate=self.early_elimination,
+                n_jobs=self.n_jobs,
+                store=store,
+                verbose=bool(self.verbose),
+            )
+
         if self.checkpoint_dir is None:
             return run_all(seeds)
         store = RunStore(self.checkpoint_dir)
         try:
             seeds = store.claim(self._identity(X, plan), seeds, own_seeds=self.random_state is not None)
-            return run_all(seeds, store=store)
+            return run_all(seeds, store)
         finally:
             store.release()
+
+    def _snapshot_epochs(self) -> tuple[int, ...] | None:
+        """The epochs of the snapshots, checked."""
+        if self.snapshots is None:
+            return None
+        epochs = tuple(self.snapshots)
+        numbers = all(isinstance(epoch, Integral) and epoch >= 0 for epoch in epochs)
+        if not epochs or not numbers or any(a >= b for a, b in itertools.pairwise(epochs)):
+            raise ValueError(
+                f"snapshots={self.snapshots!r} must hold at least one epoch, whole numbers from 0 on, each larger than"
+                " the one before."
+            )
+        return tuple(int(epoch) for epoch in epochs)
+
+    def _developed(self, tensors: dict[str, torch.Tensor], n: int, first_seed: int) -> Snapshots:
+        """The snapshots of the best run from its state."""
+        taken = {
+            int(name.removeprefix(_runs.SNAPSHOT_PREFIX)): probabilities.numpy()[:, self.cluster_orders_[0]]
+            for name, probabilities in tensors.items()
+            if name.startswith(_runs.SNAPSHOT_PREFIX)
+        }
+        items = _runs.snapshot_items(n, first_seed)
+        epochs = np.array(sorted(taken), dtype=np.int64)
+        probabilities = np.empty((len(epochs), len(items), self.n_clusters), dtype=np.float32)
+        for place, epoch in enumerate(epochs):
+            probabilities[place] = taken[epoch]
+        return Snapshots(items, epochs, probabilities)
 
     def _identity(self, X: Items, plan: _runs.Plan) -> dict[str, Any]:
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""

@@ -162,6 +162,8 @@ def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     plain["device"] = str(plain["device"])
     if "checkpoint_dir" in plain:
         plain["checkpoint_dir"] = None  # a place on the machine of the fit
+    if plain.get("snapshots") is not None:
+        plain["snapshots"] = [int(epoch) for epoch in plain["snapshots"]]
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in plain.items()}

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ddclust._checkpoints import RunState, RunStore
-from ddclust.inference import evaluation_mode
+from ddclust.inference import NonFiniteOutputError, evaluation_mode, outputs
 from ddclust.items import Items
 from ddclust.networks import NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
@@ -33,12 +33,22 @@ CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_SHARE = 0.02
 # How a run can end; one that is under way has none of these outcomes.
 ENDED = ("converged", "budget", "failed", "eliminated")
+# At most so many items are in a snapshot, and its tensors are called so, followed by the epoch.
+SNAPSHOT_ITEMS = 2000
+SNAPSHOT_PREFIX = "snapshot."
 # Torch has one random state for a process; runs in threads of one process wait for each other.
 _ONE_RUN_AT_A_TIME = threading.RLock()
 
 
 class AllRunsFailedError(ArithmeticError):
     """Not one restart can be used."""
+
+
+class SnapshotPlan(NamedTuple):
+    """At which epochs the soft assignments of which items are kept."""
+
+    epochs: tuple[int, ...]
+    items: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class Plan:
     learning_rate: float
     device: torch.device
     threads: int
+    snapshots: SnapshotPlan | None = None
 
     def build(self) -> nn.Module:
         """A newly initialised network, from torch's random state."""
@@ -144,14 +155,18 @@ def advance_run(
         )
         if state is not None:
             trainer.restore(state.tensors, state.plain)
+        camera = None
+        if plan.snapshots is not None:
+            camera = _Camera(plan.snapshots, trainer, source, {} if state is None else state.tensors)
         record["outcome"] = "running"
         seconds_before = record["seconds"]
 
         def current() -> RunState:
             record["seconds"] = round(seconds_before + time.perf_counter() - start, 3)
-            return RunState(*trainer.state(), record)
+            tensors, plain = trainer.state()
+            return RunState(tensors if camera is None else tensors | camera.taken, plain, record)
 
-        on_step = _Watch(current, record, store, monitor)
+        on_step = _Watch(current, record, store, monitor, camera)
         try:
             ending = trainer.advance(until, tol=plan.tol, patience=plan.patience, on_step=on_step)
         except NonFiniteLossError as error:
@@ -182,8 +197,63 @@ def advance_run(
         return current()
 
 
+class _Camera:
+    """Keeps soft assignments of a sample at chosen epochs, as tensors of the run's state."""
+
+    def __init__(
+        self, plan: SnapshotPlan, trainer: Trainer, source: BatchSource, earlier: dict[str, Tensor]
+    ) -> None:
+        self.taken = {name: t for name, t in earlier.items() if name.startswith(SNAPSHOT_PREFIX)}
+        self.epochs = {epoch * trainer.batches_per_epoch: epoch for epoch in plan.epochs}  # by iteration
+        self.sample = _Sample(source, plan.items)
+        if trainer.iteration == 0:
+            self.look(trainer)
+
+    def look(self, trainer: Trainer) -> None:
+        """Take a snapshot if this is the iteration for one."""
+        epoch = self.epochs.get(trainer.iteration)
+        if epoch is None:
+            return
+        try:
+            logits = torch.cat([logits for _, _, logits in outputs(trainer.module, self.sample)])
+            probabilities = logits.softmax(dim=1)
+        except NonFiniteOutputError:  # the run will fail by itself, and say why
+            return
+        self.taken[f"{SNAPSHOT_PREFIX}{epoch}"] = probabilities
+
+
+class _Sample:
+    """Some items of a source, as a source."""
+
+    def __init__(self, source: BatchSource, items: NDArray[np.intp]) -> None:
+        self.source = source
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def batch(self, indices: Any) -> Tensor:
+        return self.source.batch(self.items[indices])
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        return rng.permutation(len(self))
+
+
+def snapshot_items(n: int, seed: int) -> NDArray[np.intp]:
+    """The items that are in snapshots of n: all, or a random sample of them, in their order.
+
+    Examples
+    --------
+    >>> len(snapshot_items(70_000, seed=0)), len(snapshot_items(150, seed=0))
+    (2000, 150)
+    """
+    if n <= SNAPSHOT_ITEMS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, size=SNAPSHOT_ITEMS, replace=False))
+
+
 class _Watch:
-    """After every step: report it, now and then save it, and ask whether to stop."""
+    """After every step: take a snapshot of it, report it, now and then save it, and ask whether to stop."""
 
     def __init__(
         self,
@@ -191,14 +261,18 @@ class _Watch:
         record: Record,
         store: RunStore | None,
         monitor: Monitor | None,
+        camera: _Camera | None,
     ) -> None:
         self.current = current
         self.record = record
         self.store = store
         self.monitor = monitor
+        self.camera = camera
         self.due = time.perf_counter() + CHECKPOINT_SECONDS
 
     def __call__(self, trainer: Trainer, loss: float) -> bool:
+        if self.camera is not None:
+            self.camera.look(trainer)
         if self.monitor is not None:
             self.monitor.report(self.record["run"], trainer.iteration, loss)
             if self.monitor.should_stop():

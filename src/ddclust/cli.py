@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
     from ddclust._ddc import DDC
+    from ddclust.explain import Explanation
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
 SHOWN_SKIPPED = 5
+SHOWN_PER_CLUSTER = 5
 DATA_HELP = """DATA is a named data set ('ddclust datasets' lists them), a folder of images or of .txt files, or a
 file: .npy (images as (n, h, w), (n, h, w, c) or (n, c, h, w)), .npz (the array called X, or a sparse matrix; an
 optional truth called y), .csv, .tsv or .parquet (numbers, a row per item; or texts, with --text), .txt (a document per
@@ -101,6 +103,7 @@ def main() -> None:
     ddclust runs digits                        a table of its restarts, also while it works
     ddclust report digits                      make its page, digits/report.html, anew
     ddclust predict digits new.npy             assign new items with the model in that folder
+    ddclust explain digits new.npy             show what speaks for the clusters of items
     ddclust evaluate digits truth.csv          compare clusters with known classes
     ddclust compare digits -k 10               DDC and its rivals on the same data, in a table
     ddclust datasets                           the data sets that can be given by name
@@ -365,34 +368,75 @@ def predict(
 ) -> None:
     """Assign new items with a fitted model."""
     from ddclust.atomic import write_file
-    from ddclust.persistence import DESCRIPTION_FILE
 
     if out is not None and out.exists():
         raise FileExistsError(f"{str(out)!r} exists already; choose another name.")
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"There is no folder {str(out.parent)!r} to write {out.name!r} into; make it first.")
-    from ddclust import DDC
-    from ddclust.run_folder import MODEL_FOLDER, RUN_FILE, labels_table, read_names, read_run
+    from ddclust.run_folder import labels_table, read_names
 
-    model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
+    model, bunch = _model_and_data(folder, data, options, device)
     cluster_names = None if names is None else read_names(names, model.n_clusters)
-    is_table = Path(data.removesuffix(".gz")).suffix.lower() in (".csv", ".tsv", ".parquet", ".jsonl")
-    if (
-        is_table
-        and options["text"] is None
-        and hasattr(model, "vectorizer_")
-        and (folder / RUN_FILE).exists()
-    ):
-        options["text"] = read_run(folder)["options"]["text"]
-    bunch = _load(data, options | _as_the_model_reads(model, data), verbose=True)
-    model.__dict__.pop("feature_names_in_", None)  # the columns have been found by their names
     with _warnings_as_lines():
-        vote, probabilities = model.vote(_in_the_model_s_layout(bunch.data, model.item_shape_))
+        vote, probabilities = model.vote(bunch.data)
     table = labels_table(bunch.item_names, vote, probabilities, cluster_names)
     if out is None:
         click.echo(table, nl=False)
     else:
         write_file(out, table.encode())
+
+
+@main.command(
+    help="Show what speaks for the cluster of items of DATA, by the model in FOLDER (a run or model folder): images with"
+    " red over the pixels that do, in explanation.png, or the most influential features or words of vectors and texts,"
+    f" in explanation.csv.\n\n{DATA_HELP}"
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("data")
+@click.option(
+    "--items",
+    metavar="ITEM,...",
+    help="Their names, or numbers counted from 0.  [default: those that the model is surest of, five of each cluster]",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for the result.  [default: FOLDER-explanation]"
+)
+@column_options
+@click.option("--device", default="auto", show_default=True)
+def explain(
+    folder: Path, data: str, items: str | None, out: Path | None, device: str, **options: Any
+) -> None:
+    """Show what speaks for the clusters of items."""
+    import io
+
+    if out is not None and out.exists():
+        raise FileExistsError(f"{str(out)!r} exists already; choose another name.")
+    out = _unused(Path(f"{folder.resolve().name}-explanation")) if out is None else out
+    model, bunch = _model_and_data(folder, data, options, device)
+    import numpy as np
+
+    from ddclust import plots
+    from ddclust.explain import explain
+    from ddclust.persistence import new_folder
+
+    with _warnings_as_lines():
+        rows = _surest(model.predict_proba(bunch.data)) if items is None else _places(items, bunch.item_names)
+        chosen = (
+            bunch.data[np.array(rows)] if hasattr(bunch.data, "shape") else [bunch.data[row] for row in rows]
+        )
+        explanation = explain(model, chosen)
+    if bunch.feature_names is not None:
+        explanation = explanation._replace(feature_names=np.array(bunch.feature_names, dtype=object))
+    names = [bunch.item_names[row] for row in rows]
+    with new_folder(out) as new:
+        if explanation.feature_names is None:
+            titles = [f"{name}: {cluster}" for name, cluster in zip(names, explanation.clusters, strict=True)]
+            picture = io.BytesIO()
+            plots.explanations(chosen, explanation.attributions, titles).savefig(picture, format="png")
+            (new / "explanation.png").write_bytes(picture.getvalue())
+        else:
+            (new / "explanation.csv").write_text(_influences(names, explanation), encoding="utf-8")
+    click.echo(f"Results: {out}/")
 
 
 @main.command()
@@ -554,6 +598,71 @@ def datasets() -> None:
         "\nFiles are looked for in the folder that the environment variable DDCLUST_DATA names, then in the user's"
         "\ncache; the error message of 'ddclust fit NAME' says which file belongs where."
     )
+
+
+def _model_and_data(folder: Path, data: str, options: dict[str, Any], device: str) -> tuple[DDC, Bunch]:
+    """The model of a run or model folder, and data read as it was read for that model, in its layout."""
+    from ddclust import DDC
+    from ddclust.persistence import DESCRIPTION_FILE
+    from ddclust.run_folder import MODEL_FOLDER, RUN_FILE, read_run
+
+    model = DDC.load(folder if (folder / DESCRIPTION_FILE).exists() else folder / MODEL_FOLDER, device=device)
+    is_table = Path(data.removesuffix(".gz")).suffix.lower() in (".csv", ".tsv", ".parquet", ".jsonl")
+    if (
+        is_table
+        and options["text"] is None
+        and hasattr(model, "vectorizer_")
+        and (folder / RUN_FILE).exists()
+    ):
+        options = options | {"text": read_run(folder)["options"]["text"]}
+    bunch = _load(data, options | _as_the_model_reads(model, data), verbose=True)
+    names = model.__dict__.pop("feature_names_in_", None)  # the columns have been found by their names
+    bunch.feature_names = bunch.feature_names if names is None else names.tolist()
+    bunch.data = _in_the_model_s_layout(bunch.data, model.item_shape_)
+    return model, bunch
+
+
+def _surest(probabilities: NDArray) -> list[int]:
+    """Of each cluster the items with the largest soft assignments, five at most."""
+    import numpy as np
+
+    labels, confidence = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    rows: list[int] = []
+    for cluster in range(probabilities.shape[1]):
+        own = np.flatnonzero(labels == cluster)
+        rows += own[np.argsort(-confidence[own], kind="stable")[:SHOWN_PER_CLUSTER]].tolist()
+    return rows
+
+
+def _places(wanted: str, names: Sequence[str]) -> list[int]:
+    """The places of items given by their names or, if there is no such name, by their numbers."""
+    by_name: dict[str, int] = {}
+    for place, name in enumerate(names):
+        by_name.setdefault(name, place)
+    if wanted in by_name:  # a name may hold commas
+        return [by_name[wanted]]
+    places = []
+    for item in (part.strip() for part in wanted.split(",")):
+        if item not in by_name and not (item.isdecimal() and int(item) < len(names)):
+            raise ValueError(
+                f"There is no item {item!r}; the {len(names):,} items are numbered from 0, and the first one is called"
+                f" {names[0]!r}."
+            )
+        places.append(by_name[item] if item in by_name else int(item))
+    return places
+
+
+def _influences(names: Sequence[str], explanation: Explanation) -> str:
+    """CSV text of the most influential features or words of each item."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["item", "cluster", "feature", "influence"])
+    for name, cluster, top in zip(names, explanation.clusters, explanation.top_features(), strict=True):
+        table.writerows((name, cluster, feature, f"{influence:.4g}") for feature, influence in top)
+    return text.getvalue()
 
 
 def _as_the_model_reads(model: DDC, data: str) -> dict[str, Any]:

@@ -34,18 +34,29 @@ def evaluation_mode(module: nn.Module) -> Iterator[torch.device]:
 def outputs(module: nn.Module, source: Source) -> Iterator[tuple[slice, Tensor, Tensor]]:
     """(rows, hidden, logits) for consecutive rows of the source, on the CPU."""
     with evaluation_mode(module) as device:
-        for start in range(0, len(source), CHUNK):
-            rows = slice(start, min(start + CHUNK, len(source)))
-            x = source.batch(rows)
-            n = len(x)
-            if n < CHUNK:
-                x = torch.cat([x, x.new_zeros((CHUNK - n, *x.shape[1:]))])
+        for rows, x in padded_batches(source, CHUNK):
+            n = rows.stop - rows.start
             hidden, logits = (output[:n].cpu() for output in module(x.to(device)))
-            finite = torch.isfinite(logits).all(dim=1)
-            if not finite.all():
-                row = start + int((~finite).nonzero()[0])
-                raise NonFiniteOutputError(
-                    f"The network's output for item {row} is not finite: its values lie far outside the"
-                    " range of the data that the model was fitted on."
-                )
+            refuse_non_finite(logits, rows.start)
             yield rows, hidden, logits
+
+
+def padded_batches(source: Source, size: int) -> Iterator[tuple[slice, Tensor]]:
+    """Consecutive rows of the source, and them as a batch of exactly ``size``, the last one with zeros at its end."""
+    for start in range(0, len(source), size):
+        rows = slice(start, min(start + size, len(source)))
+        x = source.batch(rows)
+        if len(x) < size:
+            x = torch.cat([x, x.new_zeros((size - len(x), *x.shape[1:]))])
+        yield rows, x
+
+
+def refuse_non_finite(values: Tensor, first_row: int) -> None:
+    """An error that names the first item whose values, of shape (n, d), are not all finite."""
+    finite = torch.isfinite(values).all(dim=1)
+    if not finite.all():
+        row = first_row + int((~finite).nonzero()[0])
+        raise NonFiniteOutputError(
+            f"The network's output for item {row} is not finite: its values lie far outside the"
+            " range of the data that the model was fitted on."
+        )

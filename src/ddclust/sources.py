@@ -47,6 +47,19 @@ def input_shape(item_shape: tuple[int, ...]) -> tuple[int, ...]:
     return item_shape
 
 
+def in_items_layout(x: Tensor, item_shape: tuple[int, ...]) -> Tensor:
+    """A batch in the network's layout, laid out as the user's items are: the way back from :func:`input_shape`.
+
+    Examples
+    --------
+    >>> in_items_layout(torch.zeros(5, 3, 32, 32), (32, 32, 3)).shape
+    torch.Size([5, 32, 32, 3])
+    """
+    if len(item_shape) == 2:
+        return x.squeeze(1)
+    return x.movedim(1, -1) if channel_axis(item_shape) == 2 else x
+
+
 @dataclass(frozen=True)
 class Scaling:
     """``(x - shift) * scale``, per feature of a vector or per channel of an image.
