@@ -67,7 +67,7 @@ def test_sample_holds_some_of_every_cluster():
 
 
 def test_simplex_corners():
-    places = _content.layout(np.zeros((3, 2), dtype=np.float32), np.eye(3, dtype=np.float32), 0)
+    places = _content.in_the_simplex(np.eye(3, dtype=np.float32))
     np.testing.assert_allclose(places, _content.CORNERS)
     sides = np.linalg.norm(places - np.roll(places, 1, axis=0), axis=1)
     np.testing.assert_allclose(sides, 1, atol=1e-3)  # of equal length
@@ -76,8 +76,8 @@ def test_simplex_corners():
 @pytest.mark.parametrize(
     "hidden", [np.zeros((40, 3)), np.random.default_rng(0).normal(size=(3, 2)), np.ones((6, 1))]
 )
-def test_layout_of_degenerate_representations_is_finite(hidden):
-    places = _content.layout(hidden.astype(np.float32), np.ones((len(hidden), 2), dtype=np.float32), 0)
+def test_places_of_degenerate_representations_are_finite(hidden):
+    places = _content.neighbourhoods(hidden.astype(np.float32), 0)
     assert np.isfinite(places).all()
     assert places.min() >= -1e-6
     assert places.max() <= 1 + 1e-6
@@ -170,6 +170,11 @@ def test_nothing_is_fetched(page):
     assert "default-src 'none'" in page
 
 
+def test_pictures_are_explained(page, pictures):
+    model, _, _ = pictures
+    assert page.count("red is what speaks for the cluster") == 10 * model.n_clusters
+
+
 def test_vote_and_truth_are_there(page, pictures):
     model, _, _ = pictures
     assert "unanimous votes of 2" in page
@@ -185,7 +190,7 @@ def test_vectors_with_names_and_without_truth(blobs):
     page = report_page(DDC(3, n_init=1, max_iter=50, random_state=0).fit(table), X)
     assert "length" in page
     assert "Known classes" not in page
-    assert data_of(page)["map"]["corners"] is not None  # three clusters: the simplex
+    assert "<option>simplex</option><option>representation</option>" in page  # three clusters
 
 
 def test_texts():
@@ -194,6 +199,7 @@ def test_texts():
     page = report_page(model, texts)
     assert "Telling words" in page
     assert "cats and mice" in page
+    assert re.search(r"the network goes by: .*(cat|mice|mous|stock|market|fell)", page)
 
 
 def test_sparse_and_dec():
@@ -266,7 +272,8 @@ def place_of_first_item(tab):
             const canvas = document.getElementById("map");
             const [w, h] = [canvas.clientWidth, canvas.clientHeight];
             const high = Math.min(w, h) - 36, wide = Math.min(w - 60, 1.8 * high);
-            return [(w - wide) / 2 + data.map.x[0] * wide, (h - high) / 2 + (1 - data.map.y[0]) * high];
+            const {x, y} = data.map.layouts.representation;
+            return [(w - wide) / 2 + x[0] * wide, (h - high) / 2 + (1 - y[0]) * high];
         }"""
     )
 
@@ -317,6 +324,23 @@ def test_zooming_colouring_and_hiding_change_the_map(tab):
         seen.append(picture())
     assert seen[1] != seen[0] == seen[2]
     assert len({seen[2], seen[3], seen[4]}) == 3
+
+
+def test_simplex_and_representation_are_two_layouts(browser, blobs, tmp_path):
+    X, _ = blobs
+    file = tmp_path / "report.html"
+    file.write_text(report_page(DDC(3, n_init=1, max_iter=50, random_state=0).fit(X), X), encoding="utf-8")
+    tab = browser.new_page()
+    errors = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(file.as_uri())
+    pictures = []
+    for name in ("simplex", "representation"):
+        tab.locator("#layout").select_option(name)
+        pictures.append(tab.locator("#map").evaluate("canvas => canvas.toDataURL()"))
+    assert pictures[0] != pictures[1]
+    assert errors == []
+    tab.close()
 
 
 def test_narrow_screens(browser, page, tmp_path):

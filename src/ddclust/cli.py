@@ -389,10 +389,10 @@ def predict(
 @main.command(
     help="Show what speaks for the cluster of items of DATA, by the model in FOLDER (a run or model folder): images with"
     " red over the pixels that do, in explanation.png, or the most influential features or words of vectors and texts,"
-    f" in explanation.csv.\n\n{DATA_HELP}"
+    f" in explanation.csv. Without DATA it is what the run in FOLDER clustered.\n\n{DATA_HELP}"
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("data")
+@click.argument("data", required=False)
 @click.option(
     "--items",
     metavar="ITEM,...",
@@ -404,7 +404,7 @@ def predict(
 @column_options
 @click.option("--device", default="auto", show_default=True)
 def explain(
-    folder: Path, data: str, items: str | None, out: Path | None, device: str, **options: Any
+    folder: Path, data: str | None, items: str | None, out: Path | None, device: str, **options: Any
 ) -> None:
     """Show what speaks for the clusters of items."""
     import io
@@ -412,6 +412,12 @@ def explain(
     if out is not None and out.exists():
         raise FileExistsError(f"{str(out)!r} exists already; choose another name.")
     out = _unused(Path(f"{folder.resolve().name}-explanation")) if out is None else out
+    if data is None:
+        from ddclust.run_folder import read_run
+
+        run = read_run(folder)
+        data = _where_it_was(run)
+        options = {name: run["options"][name] if value is None else value for name, value in options.items()}
     model, bunch = _model_and_data(folder, data, options, device)
     import numpy as np
 

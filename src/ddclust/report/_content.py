@@ -35,10 +35,13 @@ def sample_of_clusters(labels: NDArray, size: int, rng: np.random.Generator) -> 
     return np.unique(np.concatenate(chosen))
 
 
-def layout(hidden: NDArray[np.float32], probabilities: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
-    """Places in the unit square: in the simplex of three clusters, else by t-SNE of the representation."""
-    if probabilities.shape[1] == 3:
-        return probabilities.astype(np.float64) @ CORNERS
+def in_the_simplex(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Places of soft assignments to three clusters in the triangle of ``CORNERS``."""
+    return probabilities.astype(np.float64) @ CORNERS
+
+
+def neighbourhoods(hidden: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
+    """Places in the unit square by t-SNE of the representation."""
     n = len(hidden)
     if n < 5:
         return np.column_stack([np.linspace(0, 1, n), np.full(n, 0.5)])

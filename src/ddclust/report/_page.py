@@ -15,6 +15,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ddclust import __version__
+from ddclust.explain import explain, overlay
 from ddclust.report import _content, _pictures
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ PICTURE_SIDE = 64
 CAPTION_CHARACTERS = 240
 WORDS = 15
 FEATURES = 6
+INFLUENTIAL = 8
 # Okabe and Ito's, which people with any colour vision can tell apart, then others for more clusters.
 COLOURS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b5a900", "#7f7f7f", "#8c564b", "#6a3d9a",
@@ -77,8 +79,8 @@ def report_page(
     True
     """
     with warnings.catch_warnings():
-        # The features of a table are known by their order here, though the model knows their names too.
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        # The fit has said what is to be said; and features of a table are known by their order here.
+        warnings.simplefilter("ignore", UserWarning)
         content = _content_of(model, X, title, item_names, truth, class_names, cluster_names, command)
     return _template().render(content)
 
@@ -272,6 +274,8 @@ def _clusters(
             "words": [],
             "features": [],
         }
+        if len(members):
+            section |= _explained(model, show, top)
         if show.is_text and len(members):
             section["words"] = _content.telling_words(vectors, labels[sampled], cluster, feature_names, WORDS)
         elif vectors is not None and len(members):
@@ -282,18 +286,31 @@ def _clusters(
     return sections
 
 
+def _explained(model: NetworkClusterer, show: _Shown, indices: NDArray[np.intp]) -> dict[str, list[str]]:
+    """What the network goes by in some items of a cluster: pictures, or names of features or words."""
+    explanation = explain(model, show.rows(indices))
+    if show.is_picture:
+        painted = overlay(np.asarray(show.rows(indices)), explanation.attributions)
+        return {"explained": [_pictures.data_uri(p) for p in _pictures.shrunk(painted, PICTURE_SIDE)]}
+    if explanation.feature_names is None:
+        return {}
+    mean = explanation._replace(attributions=explanation.attributions.mean(axis=0, keepdims=True))
+    return {"influential": [name for name, value in mean.top_features(INFLUENTIAL)[0] if value > 0]}
+
+
 def _map_caption(model: NetworkClusterer, n_shown: int) -> str:
-    how = (
-        "the soft assignments of three clusters, whose corners are certainty"
-        if model.n_clusters == 3
-        else "the network's representation, laid out by t-SNE: near means alike, distances between groups mean little"
-    )
     part = (
         "All items"
         if n_shown == len(model.labels_)
         else f"A sample of {n_shown:,} of {len(model.labels_):,} items"
     )
-    return f"{part} in {how}."
+    simplex = " The simplex shows the soft assignments themselves: corners are certainty." * (
+        model.n_clusters == 3
+    )
+    return (
+        f"{part}. The network's representation is laid out by t-SNE: near means alike, distances between groups mean"
+        f" little.{simplex}"
+    )
 
 
 def _page_data(
@@ -301,10 +318,9 @@ def _page_data(
 ) -> dict[str, Any]:
     """What the page's script works with."""
     labels = model.labels_[mapped]
-    places = _content.layout(model.transform(show.rows(mapped)), model.probabilities_[mapped], seed=0).round(
-        4
-    )
-    middles = [[int(c), *np.median(places[labels == c], axis=0).round(4).tolist()] for c in np.unique(labels)]
+    layouts = {"representation": _content.neighbourhoods(model.transform(show.rows(mapped)), seed=0)}
+    if model.n_clusters == 3:
+        layouts = {"simplex": _content.in_the_simplex(model.probabilities_[mapped]), **layouts}
     sheet = None
     if show.is_picture:
         pictures = show.pictures(mapped, MAP_SIDE)
@@ -318,17 +334,21 @@ def _page_data(
         "classes": show.classes,
         "sprite": sheet,
         "map": {
-            "x": places[:, 0].tolist(),
-            "y": places[:, 1].tolist(),
+            "layouts": {name: _placed(places.round(4), labels) for name, places in layouts.items()},
+            "corners": _content.CORNERS.tolist(),
             "cluster": labels.tolist(),
             "confidence": show.confidence[mapped].astype(float).round(3).tolist(),
             "truth": None if show.codes is None else show.codes[mapped].tolist(),
             "item": [show.name(i) for i in mapped.tolist()],
             "caption": [show.caption(i) for i in mapped.tolist()] if show.is_text else None,
-            "labels": middles,
-            "corners": _content.CORNERS.tolist() if model.n_clusters == 3 else None,
         },
     }
+
+
+def _placed(places: NDArray[np.float64], labels: NDArray) -> dict[str, Any]:
+    """Places of items, and for each cluster its number and where its name stands."""
+    middles = [[int(c), *np.median(places[labels == c], axis=0).tolist()] for c in np.unique(labels)]
+    return {"x": places[:, 0].tolist(), "y": places[:, 1].tolist(), "labels": middles}
 
 
 def _kernel(model: NetworkClusterer, show: _Shown, indices: NDArray[np.intp]) -> dict[str, Any] | None:

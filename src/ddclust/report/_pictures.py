@@ -13,6 +13,7 @@ from PIL import Image
 from ddclust.sources import Scaling, input_shape
 
 JPEG_QUALITY = 80
+EXACT_SIDE = 32
 
 
 def as_pictures(items: NDArray, scaling: Scaling) -> NDArray[np.uint8]:
@@ -44,9 +45,9 @@ def shrunk(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 
 def data_uri(picture: NDArray[np.uint8]) -> str:
-    """A picture as the address of an <img>: PNG in grey, JPEG in colour, which is a fraction of the size."""
+    """A picture as the address of an <img>: PNG, or JPEG for large ones in colour, which is a fraction of the size."""
     file = io.BytesIO()
-    kind = "jpeg" if picture.ndim == 3 else "png"
+    kind = "jpeg" if picture.ndim == 3 and max(picture.shape[:2]) > EXACT_SIDE else "png"
     Image.fromarray(picture).save(file, kind, quality=JPEG_QUALITY, optimize=True)
     return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
 

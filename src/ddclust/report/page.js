@@ -36,7 +36,9 @@
   const context = canvas.getContext("2d");
   const tip = document.getElementById("tip");
   const sprite = data.sprite ? Object.assign(new Image(), {src: data.sprite.src}) : null;
-  const {x, y, cluster, confidence, truth, item, caption} = data.map;
+  const {cluster, confidence, truth, item, caption, layouts} = data.map;
+  const chooser = document.getElementById("layout");
+  let layout = chooser.value;
   const hidden = new Set();
   let view = {scale: 1, left: 0, top: 0};
   let hovered = -1;
@@ -47,10 +49,10 @@
   const at = (a, b) => {
     const [w, h] = size();
     const high = Math.min(w, h) - 36;
-    const wide = data.map.corners ? high : Math.min(w - 60, 1.8 * high);
+    const wide = layout === "simplex" ? high : Math.min(w - 60, 1.8 * high);
     return [((w - wide) / 2 + a * wide) * view.scale + view.left, ((h - high) / 2 + (1 - b) * high) * view.scale + view.top];
   };
-  const place = (i) => at(x[i], y[i]);
+  const place = (i) => at(layouts[layout].x[i], layouts[layout].y[i]);
   const colour = (i) => {
     if (colourBy === "truth") return truth[i] < 0 ? "#888" : data.colours[truth[i] % data.colours.length];
     if (colourBy === "confidence") return `hsl(${210 - 180 * (1 - confidence[i])} 75% 50%)`;
@@ -67,7 +69,7 @@
     context.clearRect(0, 0, w, h);
     const ink = getComputedStyle(document.body).getPropertyValue("--ink");
     const paper = getComputedStyle(document.body).getPropertyValue("--paper");
-    if (data.map.corners) {
+    if (layout === "simplex") {
       context.strokeStyle = getComputedStyle(document.body).getPropertyValue("--line");
       context.beginPath();
       data.map.corners.forEach((corner, i) => context[i ? "lineTo" : "moveTo"](...at(...corner)));
@@ -76,7 +78,7 @@
     }
     const radius = Math.min(2.6 * Math.sqrt(view.scale), 7);
     context.globalAlpha = 0.8;
-    for (let i = 0; i < x.length; i++) {
+    for (let i = 0; i < cluster.length; i++) {
       if (hidden.has(cluster[i])) continue;
       const [a, b] = place(i);
       if (a < -9 || b < -9 || a > w + 9 || b > h + 9) continue;
@@ -90,7 +92,7 @@
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.lineWidth = 3;
-    for (const [c, a, b] of data.map.labels) {
+    for (const [c, a, b] of layouts[layout].labels) {
       if (hidden.has(c)) continue;
       const text = label(c).length > 24 ? label(c).slice(0, 23) + "…" : label(c);
       context.strokeStyle = paper;
@@ -109,7 +111,7 @@
   const nearest = (a, b, reach) => {
     let best = -1;
     let limit = reach * reach;
-    for (let i = 0; i < x.length; i++) {
+    for (let i = 0; i < cluster.length; i++) {
       if (hidden.has(cluster[i])) continue;
       const [p, q] = place(i);
       const d = (p - a) ** 2 + (q - b) ** 2;
@@ -192,6 +194,7 @@
   document.getElementById("zoom-in").addEventListener("click", () => zoom(1.6, ...middle()));
   document.getElementById("zoom-out").addEventListener("click", () => zoom(1 / 1.6, ...middle()));
   document.getElementById("zoom-reset").addEventListener("click", () => zoom(0, 0, 0));
+  chooser.addEventListener("change", () => { layout = chooser.value; zoom(0, 0, 0); });
   document.getElementById("colour-by").addEventListener("change", (event) => { colourBy = event.target.value; draw(); });
   for (const button of document.querySelectorAll(".legend button")) {
     button.addEventListener("click", () => {
