@@ -36,7 +36,7 @@ TERM_NAMES = {
     "corners": "$l_3$, corners",
 }
 PAIRS_PER_ROW = 5
-LONGEST_TITLE = 22
+LONGEST_TITLE = 28
 MARGIN = 0.09  # inches
 ROUNDS = 10
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
