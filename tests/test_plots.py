@@ -53,6 +53,13 @@ def test_clusterings(rng, k):
     assert np.array_equal(sorted_rows(first), sorted_rows(X[labels == labels[0]]))
 
 
+@pytest.mark.parametrize("names", [[-1, 0], [100, 124], list(range(24))])
+def test_labels_of_any_numbers_look_different(rng, names):
+    labels = np.repeat(names, 5)
+    (axes,) = plots.clusterings(rng.normal(size=(len(labels), 2)), {"a": labels}).axes
+    assert len(points_by_look(axes)) == len(names)
+
+
 def test_clusterings_take_fitted_clusterers(blobs):
     X, y = blobs
     model = quick(max_iter=20).fit(X)
