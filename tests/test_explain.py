@@ -306,7 +306,12 @@ def test_the_command_line_explains_images(images, tmp_path, monkeypatch):
     assert by_default.stdout == "Results: model-explanation/\n"
     unknown = ddclust("explain", "model", "photos", "--items", "p03.png,q")
     assert (unknown.exit_code, unknown.stdout) == (2, "")
-    assert "There is no item 'q'; the 12 items" in unknown.stderr
+    assert unknown.stderr == (
+        "Error: There is no item 'q'; the first of the 12 items is called 'p00.png', and they are numbered from 0.\n"
+    )
+    assert ddclust("explain", "model", "photos", "--items", "3,p07.png", "--out", "by-number").exit_code == 0
+    pictures = [Path(folder, "explanation.png").read_bytes() for folder in ("seen", "by-number")]
+    assert pictures[0] == pictures[1]
     assert not Path("model-explanation-2").exists()
 
 
@@ -328,10 +333,14 @@ def test_the_command_line_explains_tables_and_texts(blobs, tmp_path, monkeypatch
     sizes = [abs(float(row["influence"])) for row in rows[:2]]
     assert sizes == sorted(sizes, reverse=True)
 
-    assert ddclust("explain", "news", "news.txt", "--items", "0,2", "--out", "w").exit_code == 0
+    assert ddclust("explain", "news", "news.txt", "--items", "1,3", "--out", "w").exit_code == 0
     rows = list(csv.DictReader(Path("w/explanation.csv").read_text().splitlines()))
     words = {row["feature"] for row in rows if row["item"] == rows[0]["item"]}
     assert words == {"crude", "oil", "price", "rose"}
+    beyond = ddclust("explain", "run", "blobs.csv", "--items", "150")
+    assert beyond.stderr.startswith(
+        "Error: There is no item '150'; the first of the 150 items is called '0'."
+    )
     assert ddclust("explain", "news", "news.txt").exit_code == 0
     table = pd.read_csv("news-explanation/explanation.csv")
     used = np.bincount(DDC.load("news/model").labels_)

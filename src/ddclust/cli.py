@@ -436,7 +436,10 @@ def explain(
     names = [bunch.item_names[row] for row in rows]
     with new_folder(out) as new:
         if explanation.feature_names is None:
-            titles = [f"{name}: {cluster}" for name, cluster in zip(names, explanation.clusters, strict=True)]
+            titles = [
+                f"{name} in cluster {cluster}"
+                for name, cluster in zip(names, explanation.clusters, strict=True)
+            ]
             picture = io.BytesIO()
             plots.explanations(chosen, explanation.attributions, titles).savefig(picture, format="png")
             (new / "explanation.png").write_bytes(picture.getvalue())
@@ -641,18 +644,19 @@ def _surest(probabilities: NDArray) -> list[int]:
 
 
 def _places(wanted: str, names: Sequence[str]) -> list[int]:
-    """The places of items given by their names or, if there is no such name, by their numbers."""
+    """The places of items given by their names or, where names are not numbers themselves, by their numbers."""
     by_name: dict[str, int] = {}
     for place, name in enumerate(names):
         by_name.setdefault(name, place)
     if wanted in by_name:  # a name may hold commas
         return [by_name[wanted]]
+    numbered = not any(name.isdecimal() for name in by_name)
     places = []
     for item in (part.strip() for part in wanted.split(",")):
-        if item not in by_name and not (item.isdecimal() and int(item) < len(names)):
+        if item not in by_name and not (numbered and item.isdecimal() and int(item) < len(names)):
+            way = ", and they are numbered from 0" if numbered else ""
             raise ValueError(
-                f"There is no item {item!r}; the {len(names):,} items are numbered from 0, and the first one is called"
-                f" {names[0]!r}."
+                f"There is no item {item!r}; the first of the {len(names):,} items is called {names[0]!r}{way}."
             )
         places.append(by_name[item] if item in by_name else int(item))
     return places

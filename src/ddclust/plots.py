@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from ddclust._ddc import Snapshots
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#b8a800")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "h")  # with the colours, 24 different pairs
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "h")
+DIFFERENT_LOOKS = math.lcm(len(COLOURS), len(MARKERS))
 LINE_STYLES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (1, 3)))
 MISMATCH = "#d00000"
 TERM_NAMES = {
@@ -36,7 +37,7 @@ TERM_NAMES = {
     "corners": "$l_3$, corners",
 }
 PAIRS_PER_ROW = 5
-LONGEST_TITLE = 22
+LONGEST_TITLE = 28
 MARGIN = 0.09  # inches
 ROUNDS = 10
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])
@@ -439,9 +440,11 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _looks(labels: NDArray) -> Iterator[tuple[Any, str, str]]:
-    """(label, colour, marker) of each label: a whole number has its own look, names have theirs in order."""
-    for place, label in enumerate(np.unique(labels).tolist()):
-        number = label if isinstance(label, int) and label >= 0 else place
+    """(label, colour, marker) of each label: small numbers have a look of their own, others one by their order."""
+    found = np.unique(labels).tolist()
+    by_number = all(isinstance(label, int) and 0 <= label < DIFFERENT_LOOKS for label in found)
+    for place, label in enumerate(found):
+        number = label if by_number else place
         yield label, COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
 
 
