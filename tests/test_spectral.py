@@ -192,8 +192,9 @@ class TestSEC:
         Xc = X - X.mean(axis=0)
         expected = np.linalg.inv(Xc.T @ Xc + 0.7 * np.eye(50)) @ Xc.T @ F
         for data in (X, scipy.sparse.csr_matrix(X)):
-            regress = _sec.ridge_regression(_sec.CentredData(data), 0.7)
-            np.testing.assert_allclose(regress(F), expected, atol=1e-10)
+            ridge = _sec.ridge_regression(_sec.CentredData(data), 0.7)
+            np.testing.assert_allclose(ridge.weights(F), expected, atol=1e-10)
+            np.testing.assert_allclose(ridge.residual(F), F - F.mean(axis=0) - Xc @ expected, atol=1e-10)
 
     def test_new_items(self):
         X, y = make_blobs(400, centers=[[0, 0], [10, 0], [0, 10]], random_state=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -154,9 +154,9 @@ class SEC(ClusterMixin, BaseEstimator):
         S = normalised_affinity(found)
         n_components = checked_components(S, self.n_clusters)
         centred = CentredData(X)
-        regress = ridge_regression(centred, self.gamma)
+        ridge = ridge_regression(centred, self.gamma)
         eigen = smallest_eigenvectors(
-            embedding_operator(S, centred, regress, self.mu),
+            embedding_operator(S, ridge, self.mu),
             self.n_clusters,
             ceiling=2 + self.mu,
             rng=rng,
@@ -167,7 +167,7 @@ class SEC(ClusterMixin, BaseEstimator):
         F = eigen.vectors
         self.labels_, rotation, _ = spectral_rotation(F, rng, self.n_init)
         warn_of_empty_clusters(self.labels_, self.n_clusters)
-        self.coef_ = regress(F) @ rotation
+        self.coef_ = ridge.weights(F) @ rotation
         self.intercept_ = F.mean(axis=0) @ rotation - centred.mean @ self.coef_
         self.eigenvalues_, self.embedding_ = eigen
         return self
@@ -234,8 +234,15 @@ class CentredData:
         return gram - cross[:, None] - cross[None, :] + offset @ offset
 
 
-def ridge_regression(X: CentredData, gamma: float) -> Callable[[NDArray], NDArray]:
-    """The function F -> (X'X + gamma I)^-1 X'F, with one Cholesky factor of the smaller side."""
+class Ridge(NamedTuple):
+    """Ridge regression on X: ``weights(F)`` = (X'X + gamma I)^-1 X'F, ``residual(F)`` = H F - X weights(F)."""
+
+    weights: Callable[[NDArray], NDArray]
+    residual: Callable[[NDArray], NDArray]
+
+
+def ridge_regression(X: CentredData, gamma: float) -> Ridge:
+    """Both functions, with one Cholesky factor of the smaller side."""
     n, d = X.shape
     if min(n, d) > MAX_SQUARE:
         raise ValueError(
@@ -250,20 +257,27 @@ def ridge_regression(X: CentredData, gamma: float) -> Callable[[NDArray], NDArra
         raise ValueError(
             f"gamma={gamma} vanishes beside the values of X in the arithmetic of the machine; take a larger one."
         ) from error
+
+    def solved(F: NDArray) -> NDArray:
+        return scipy.linalg.cho_solve(factor, F)
+
     if d <= n:
-        return lambda F: scipy.linalg.cho_solve(factor, X.transposed_times(F))
-    return lambda F: X.transposed_times(scipy.linalg.cho_solve(factor, F))
+        return Ridge(
+            weights=lambda F: solved(X.transposed_times(F)),
+            residual=lambda F: F - F.mean(axis=0) - X.times(solved(X.transposed_times(F))),
+        )
+    return Ridge(
+        weights=lambda F: X.transposed_times(solved(F)),
+        # The same as above without two products by X: I - XX' (XX' + gamma I)^-1 = gamma (XX' + gamma I)^-1.
+        residual=lambda F: gamma * solved(F) - F.mean(axis=0),
+    )
 
 
-def embedding_operator(
-    S: scipy.sparse.csr_array, X: CentredData, regress: Callable[[NDArray], NDArray], mu: float
-) -> LinearOperator:
+def embedding_operator(S: scipy.sparse.csr_array, ridge: Ridge, mu: float) -> LinearOperator:
     """L + mu (H - X (X'X + gamma I)^-1 X') for L = I - S, by its products."""
 
     def product(V: NDArray) -> NDArray:
         graph = V - S @ V
-        if mu == 0:
-            return graph
-        return graph + mu * (V - V.mean(axis=0) - X.times(regress(V)))
+        return graph + mu * ridge.residual(V) if mu > 0 else graph
 
     return LinearOperator(S.shape, matvec=product, matmat=product, dtype=np.float64)

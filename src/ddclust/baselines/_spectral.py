@@ -43,7 +43,7 @@ def smallest_eigenvectors(
     """The eigenvectors of the smallest eigenvalues of a symmetric matrix or LinearOperator M.
 
     Up to ``DENSE_UP_TO`` items from a dense matrix; beyond by the Lanczos iteration for the largest ones of
-    ceiling * I - M. On the graphs of 70,000 digits that took a tenth of the time of LOBPCG, to more digits.
+    ceiling * I - M. On the graphs of 70,000 digits that took a fifth of the time of LOBPCG or less, to more digits.
     Shift-and-invert is out of the question there: the factors of a neighbour graph of high-dimensional data are
     all but dense. Where the iteration fails, up to ``DENSE_AT_WORST`` items the dense matrix helps out.
 
