@@ -15,6 +15,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ddclust import DDC
 from ddclust._validation import check_vectors
+from ddclust.baselines import SEC
 from ddclust.items import (
     BlockItems,
     DatasetItems,
@@ -488,3 +489,8 @@ def test_vectors_are_one_row_per_item(X, dtype):
     assert vectors.dtype == dtype
     rows = vectors.toarray() if scipy.sparse.issparse(X) else vectors
     assert rows.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_texts_are_no_vectors():
+    with pytest.raises(ValueError, match=r"SEC takes vectors, not texts.*StemVectorizer"):
+        SEC(2).fit(["a cat", "a mouse", "the stock market"])

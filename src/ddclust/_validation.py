@@ -24,6 +24,7 @@ from ddclust.items import (
     described_place,
     first_non_finite,
 )
+from ddclust.text import is_text
 
 __all__ = [
     "Interval",
@@ -80,6 +81,11 @@ def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
     For methods that need the whole data in memory. float64 and wide integers stay exact; the rest is float32.
     """
+    if is_text(X):
+        raise ValueError(
+            f"{type(estimator).__name__} takes vectors, not texts; give it"
+            " ddclust.text.StemVectorizer().fit_transform(X)."
+        )
     items = check_items(estimator, X, reset=reset)
     kind = np.float32 if items.dtype.itemsize <= 2 or items.dtype == np.float32 else np.float64
     if isinstance(items, SparseItems):
