@@ -32,8 +32,9 @@ def params(method: str, n: int) -> dict:
 def growth(method: str, images: np.ndarray) -> list[dict]:
     rows, fits = [], []
     for n in SIZES:
-        with tempfile.TemporaryDirectory() as folder, data_file(images[:n]) as file:
-            job = Job(method, params(method, n), 10, 0, 1, 1, str(file), str(Path(folder) / "fit"))
+        with tempfile.TemporaryDirectory() as folder, data_file(Path(folder), images[:n]) as file:
+            options = {"runs": 1, "max_iter": 1}
+            job = Job(method, params(method, n), 10, 0, options, str(file), str(Path(folder) / "fit"))
             fit = make_fit(job, Budget(), lambda seconds, used: None)
         print(method, n, fit, flush=True)
         fits.append(fit)

@@ -1,6 +1,7 @@
 """Comparisons: really run as processes, stopped, resumed, failed, and chosen with and without labels."""
 
 import csv
+import dataclasses
 import json
 import os
 import signal
@@ -18,7 +19,8 @@ from ddclust.comparison import Budget, Cell, ComparisonError, chosen_without_lab
 
 
 def cell(labels, objective=None, **params):
-    return Cell("method", params, {"seconds": 1.0, "peak_mb": 2.0, "objective": objective}, np.array(labels))
+    result = {"seconds": 1.0, "peak_mb": 2.0, "objective": objective, "warnings": []}
+    return Cell("method", params, result, np.array(labels))
 
 
 def test_of_equal_parameters_the_lowest_objective_is_chosen():
@@ -41,7 +43,7 @@ def test_empty_clusters_come_last():
 
 
 def test_row_gives_the_label_free_choice_and_the_best():
-    truth = [0, 0, 1, 1]
+    truth = np.array([0, 0, 1, 1])
     cells = [
         cell([0, 1, 0, 1], 1.0),
         cell([1, 1, 0, 0], 2.0),
@@ -51,26 +53,6 @@ def test_row_gives_the_label_free_choice_and_the_best():
     assert entry["label_free"]["ACC"] == 0.5
     assert entry["best"]["ACC"] == 1.0
     assert (entry["ACC_mean"], entry["fits"], len(entry["failures"])) == (0.75, 2, 1)
-
-
-def test_truth_does_not_change_the_choice():
-    cells = [cell([0, 1, 0, 1], 1.0), cell([1, 1, 0, 0], 2.0)]
-    known, unknown = row("m", cells, [0, 0, 1, 1], 2), row("m", cells, None, 2)
-    np.testing.assert_array_equal(known["labels"], unknown["labels"])
-    assert "best" not in unknown
-
-
-def test_jobs_never_hold_the_truth():
-    assert set(_cell.Job.__dataclass_fields__) == {
-        "method",
-        "params",
-        "n_clusters",
-        "seed",
-        "runs",
-        "max_iter",
-        "data",
-        "folder",
-    }
 
 
 def test_every_method_has_a_default_and_at_most_nine_choices():
@@ -123,11 +105,102 @@ def test_tables_are_written(compared):
     assert {line["SEC"] for line in labels} == {"0", "1", "2"}
 
 
+def times(folder):
+    return {file: file.stat().st_mtime_ns for file in folder.glob("fits/*/result.json")}
+
+
 def test_what_is_done_is_not_done_again(compared):
     X, y, folder, arguments, rows = compared
-    before = {file: file.stat().st_mtime_ns for file in folder.glob("fits/*/result.json")}
+    before = times(folder)
     assert compare(X, 3, folder, truth=y, **arguments) == rows
-    assert {file: file.stat().st_mtime_ns for file in folder.glob("fits/*/result.json")} == before
+    assert times(folder) == before
+
+
+def test_options_of_one_method_do_not_concern_another(compared):
+    X, y, folder, _, _ = compared
+    before = times(folder)
+    compare(X, 3, folder, truth=y, methods=["k-means", "sec"], runs=2, max_choices=1, max_iter=61)
+    assert times(folder) == before
+
+
+def test_fits_and_choice_are_the_same_without_the_truth(compared, tmp_path):
+    X, _, folder, _, _ = compared
+    rows = compare(X, 3, tmp_path / "blind", methods=["k-means"], runs=3)
+    assert "best" not in rows[0]
+    for file in (tmp_path / "blind" / "fits").rglob("*.npy"):
+        with_truth = folder / file.relative_to(tmp_path / "blind")
+        np.testing.assert_array_equal(np.load(file), np.load(with_truth))
+    chosen = "labels/k-means.npy"
+    np.testing.assert_array_equal(np.load(tmp_path / "blind" / chosen), np.load(folder / chosen))
+
+
+def test_rows_of_earlier_methods_stay(compared):
+    X, y, folder, _, rows = compared
+    compare(X, 3, folder, truth=y, methods=["ldmgi"], max_choices=1)
+    assert {
+        row["method"] for row in json.loads((folder / comparison.COMPARISON_FILE).read_text())["rows"]
+    } == {row["method"] for row in rows}
+    header = (folder / comparison.LABELS_FILE).read_text().partition("\n")[0]
+    assert {row["method"] for row in rows} == set(header.split(",")[1:])
+
+
+def test_unknown_classes_do_not_count(compared):
+    X, y, folder, arguments, rows = compared
+    truth = [None if i < 5 else f"class {c}" for i, c in enumerate(y)]
+    again = compare(X, 3, folder, truth=truth, **arguments)
+    assert again[0]["label_free"]["ACC"] == rows[0]["label_free"]["ACC"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"truth": [1, 2]}, "truth has 2 entries, but there are 120 items"),
+        ({"item_names": ["a"]}, "item_names has 1 entries"),
+        ({"truth": [None] * 120}, "knows the class of no item"),
+    ],
+)
+def test_truth_and_names_are_checked_before_anything_is_fitted(compared, tmp_path, given, message):
+    with pytest.raises(ValueError, match=message):
+        compare(compared[0], 3, tmp_path / "new", **given)
+    assert not (tmp_path / "new").exists()
+
+
+def test_two_comparisons_in_one_folder_do_not_disturb_each_other(compared):
+    X, _, folder, arguments, _ = compared
+    with (folder / "lock").open("w") as lock:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ComparisonError, match="Another comparison"):
+            compare(X, 3, folder, **arguments)
+
+
+def test_failed_and_torn_results_are_made_again(tmp_path):
+    job = _cell.Job("k-means", {}, 2, 0, {}, "somewhere", str(tmp_path))
+    (tmp_path / "job.json").write_text(json.dumps(dataclasses.asdict(job)))
+
+    def is_made(result, budget=Budget()):  # noqa: B008 - frozen
+        (tmp_path / "result.json").write_text(json.dumps(result))
+        return comparison._is_made(job, budget)
+
+    done = {"seconds": 1, "titles": []}
+    assert is_made(done | {"peak_mb": 1})
+    assert not is_made(done)  # killed before it was complete
+    assert not is_made({"error": "no space left", "peak_mb": 1})
+    stopped = {"error": "too long", "limit": {"seconds": 60}, "peak_mb": 1}
+    assert is_made(stopped, Budget(seconds=60))
+    assert not is_made(stopped, Budget(seconds=61))
+
+
+def test_a_fit_ends_when_its_comparison_is_gone_before_it_begins(tmp_path):
+    job = _cell.Job("k-means", {}, 2, 0, {}, "nowhere.npy", str(tmp_path))
+    (tmp_path / "job.json").write_text(json.dumps(dataclasses.asdict(job)))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    command = [sys.executable, "-m", "ddclust._cell", tmp_path / "job.json", str(gone.pid)]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    assert process.wait(timeout=120) == -signal.SIGKILL
+    assert not (tmp_path / "result.json").exists()
 
 
 def test_other_data_are_refused(compared):

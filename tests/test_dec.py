@@ -76,12 +76,43 @@ def test_code_is_linear_and_other_layers_are_not():
 def test_denoising_pair(is_first, is_last, kinds):
     pair = denoising_pair(nn.Linear(4, 3), nn.Linear(3, 4), is_first=is_first, is_last=is_last)
     assert (type(pair[2]), type(pair[5])) == kinds
-    x = torch.ones(2000, 4)
-    assert 0.15 < (pair[0](x) == 0).double().mean() < 0.25
+    for corruption, width in ((pair[0], 4), (pair[3], 3)):
+        assert 0.15 < (corruption(torch.ones(2000, width)) == 0).double().mean() < 0.25
 
 
-def test_rate_falls_twice():
-    assert [round(step_decay(1.0, 10)(i), 6) for i in range(10)] == [1] * 4 + [0.1] * 4 + [0.01] * 2
+def test_rate_falls_every_20_000_iterations():
+    assert [step_decay(1.0)(i) for i in (0, 19_999, 20_000, 39_999, 40_000, 99_999)] == [
+        1,
+        1,
+        0.1,
+        0.1,
+        0.01,
+        1e-4,
+    ]
+
+
+@pytest.mark.parametrize("pretraining", ["adam", "sgd"])
+@pytest.mark.parametrize(("layer_iter", "finetune_iter"), [(0, 20), (20, 0), (0, 0)])
+def test_phases_can_be_left_out(images, tmp_path, pretraining, layer_iter, finetune_iter):
+    model = quick(pretraining=pretraining, layer_iter=layer_iter, finetune_iter=finetune_iter, max_iter=5)
+    model.fit(images).save(tmp_path / "model")
+    phases = {"layer 1", "layer 2"} if layer_iter else set()
+    assert set(model.runs_[0]["pretraining"]) == phases | ({"autoencoder"} if finetune_iter else set())
+
+
+def test_predicting_the_images_of_the_fit_warns_of_nothing(recwarn):
+    X = np.zeros((40, 8, 8), dtype=np.uint8)
+    X[np.arange(40), np.arange(40) % 8, 3] = 255  # few bright pixels: far above 1 when the mean square is 1
+    model = DEC(2, layers=(8, 3), layer_iter=5, finetune_iter=5, max_iter=5, random_state=0).fit(X)
+    model.predict(X)
+    assert not [w for w in recwarn if "another scale" in str(w.message)]
+
+
+def test_layers_of_numpy_integers_are_saved(blobs, tmp_path):
+    quick(layers=(np.int64(6), np.int64(2)), layer_iter=2, finetune_iter=2, max_iter=2).fit(blobs[0]).save(
+        tmp_path / "model"
+    )
+    assert list(DEC.load(tmp_path / "model").layers) == [6, 2]
 
 
 def test_scaling_is_one_factor():
@@ -93,7 +124,7 @@ def test_scaling_is_one_factor():
     assert x.square().mean().item() == pytest.approx(1, rel=1e-5)
 
 
-def test_finds_blobs_better_than_it_starts(blobs):
+def test_finds_blobs(blobs):
     X, y = blobs
     model = quick().fit(X)
     assert clustering_accuracy(y, model.labels_) > 0.99
@@ -101,7 +132,10 @@ def test_finds_blobs_better_than_it_starts(blobs):
     record = model.runs_[0]
     assert record["outcome"] == "converged"
     assert set(record["pretraining"]) == {"layer 1", "layer 2", "autoencoder"}
-    assert record["loss"] == pytest.approx(record["terms"]["kl"])
+    q = model.probabilities_.astype(float)
+    weights = q**2 / q.sum(axis=0)
+    p = weights / weights.sum(axis=1, keepdims=True)
+    assert record["loss"] == pytest.approx((p * np.log(p / q)).sum() / len(X), rel=1e-5)
 
 
 def test_pretraining_learns_to_reproduce(blobs):

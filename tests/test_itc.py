@@ -368,7 +368,8 @@ def test_votes(blobs):
 
 
 def test_sparse_is_dense(rng):
-    X = rng.poisson(0.5, size=(60, 20)).astype(float)
+    # No two distances are equal, whose order would be a matter of rounding: only dense data is centred.
+    X = rng.poisson(0.5, size=(60, 20)) * rng.uniform(1, 2, size=(60, 20))
     model = ITC(3, random_state=0, n_landmarks=40)
     dense = model.fit(X).labels_
     np.testing.assert_array_equal(model.fit(scipy.sparse.csr_array(X)).labels_, dense)
@@ -393,7 +394,7 @@ def test_rounding_is_no_distance(rng):
     assert least_distance(np.zeros((3, 3))) == 1.0
     X = np.repeat(rng.normal(size=(5, 4)), 2, axis=0)
     squared = squared_distances(X)
-    assert least_distance(squared + 1e-14 * squared.max()) == pytest.approx(np.unique(squared)[1])
+    assert least_distance(squared + 1e-14 * squared.max()) == pytest.approx(np.unique(squared)[1] / 4)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 7])
@@ -430,3 +431,17 @@ def test_errors_name_the_parameter(points, params, message):
 def test_identical_items_are_refused():
     with pytest.raises(ValueError, match="identical"):
         ITC(2).fit(np.ones((10, 2)))
+
+
+@pytest.mark.parametrize("density", ["knn", "parzen"])
+def test_data_far_from_the_origin(blobs, density):
+    X, y = blobs
+    model = ITC(3, density=density, n_init=2, random_state=0)
+    assert clustering_accuracy(y, model.fit(X + 1e9).labels_) == 1
+
+
+def test_two_values_are_two_clusters():
+    """Where all distinct points are equally far apart, copies are still closer."""
+    X = np.repeat([[0.0], [1.0]], [27, 23], axis=0)
+    labels = ITC(2, random_state=0).fit(X).labels_
+    assert clustering_accuracy(X[:, 0].astype(int), labels) == 1

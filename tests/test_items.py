@@ -494,3 +494,9 @@ def test_vectors_are_one_row_per_item(X, dtype):
 def test_texts_are_no_vectors():
     with pytest.raises(ValueError, match=r"SEC takes vectors, not texts.*StemVectorizer"):
         SEC(2).fit(["a cat", "a mouse", "the stock market"])
+
+
+@pytest.mark.parametrize(("factor", "size"), [(1e155, "large"), (1e-200, "small")])
+def test_extreme_values_are_refused_where_distances_are_needed(blobs, factor, size):
+    with pytest.raises(ValueError, match=f"too {size} to compute distances"):
+        SEC(3).fit(blobs[0] * factor)

@@ -15,12 +15,7 @@ from typing import IO, Any, NamedTuple
 from safetensors.torch import load, save
 from torch import Tensor
 
-from ddclust.atomic import write_file, write_json
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
+from ddclust.atomic import locked, write_file, write_json
 
 FORMAT = "ddclust-checkpoint"
 FORMAT_VERSION = 1
@@ -92,14 +87,9 @@ class RunStore:
 
     def _take_lock(self) -> None:
         """Two fits in one folder would spoil each other's work."""
-        self._lock = (self.folder / LOCK_FILE).open("w")
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self.release()
-            raise CheckpointError(f"Another fit is using the checkpoints in {str(self.folder)!r}.") from None
+        self._lock = locked(self.folder / LOCK_FILE)
+        if self._lock is None:
+            raise CheckpointError(f"Another fit is using the checkpoints in {str(self.folder)!r}.")
 
     def save(self, state: RunState) -> None:
         """Write a run's state; the one before it stays, too."""

@@ -166,7 +166,14 @@ def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
         plain["snapshots"] = [int(epoch) for epoch in plain["snapshots"]]
     if isinstance(plain["random_state"], np.random.RandomState):
         plain["random_state"] = None
-    return {k: v.item() if isinstance(v, np.generic) else v for k, v in plain.items()}
+    return {name: _plain(value) for name, value in plain.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as Python's own, in sequences too."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _name_of(function: Any) -> str:

@@ -22,6 +22,7 @@ from ddclust._validation import check_items, check_items_can_be_clustered, resol
 from ddclust.consensus import Vote, aligning_order, combine
 from ddclust.inference import outputs
 from ddclust.items import Items
+from ddclust.metrics import order_by_size
 from ddclust.persistence import ModelFormatError, load_model, save_model
 from ddclust.sources import BatchSource, Scaling
 from ddclust.text import StemVectorizer, checked_texts, is_text
@@ -38,6 +39,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     language: str
     device: str | torch.device
     verbose: bool | int
+    # Whether images reach the network in [0, 1], so that others than those of the fit can be noticed by their range.
+    scales_images_to_unit_range = True
 
     def _build(self) -> nn.Module:
         """A newly initialised network for items of ``item_shape_``, from torch's random state."""
@@ -164,7 +167,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         check_is_fitted(self, "modules_")
         X = check_items(self, self._vectors(X, reset=False), reset=False)
         source = BatchSource(X, self.scaling_)
-        if len(self.item_shape_) > 1:
+        if len(self.item_shape_) > 1 and self.scales_images_to_unit_range:
             self._warn_of_another_scale(source)
         return source
 
@@ -220,5 +223,5 @@ def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
     reference = raw[0].argmax(axis=1)
     orders = [aligning_order(reference, p.argmax(axis=1), n_clusters) for p in raw]
     vote, _ = combine([p[:, order] for p, order in zip(raw, orders, strict=True)])
-    by_size = np.argsort(-np.bincount(vote.labels, minlength=n_clusters), kind="stable")
+    by_size = order_by_size(vote.labels, n_clusters)
     return [order[by_size] for order in orders]

@@ -21,6 +21,7 @@ from ddclust.items import (
     SparseItems,
     all_equal,
     as_array,
+    blocks,
     described_place,
     first_non_finite,
 )
@@ -35,6 +36,11 @@ __all__ = [
     "fit_context",
     "resolve_device",
 ]
+
+
+# Values beyond these overflow when they are squared and summed.
+LARGEST_SINGLE = 1e15
+LARGEST_DOUBLE = 1e120
 
 
 def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
@@ -87,10 +93,26 @@ def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
             " ddclust.text.StemVectorizer().fit_transform(X)."
         )
     items = check_items(estimator, X, reset=reset)
+    _refuse_extremes(items)
     kind = np.float32 if items.dtype.itemsize <= 2 or items.dtype == np.float32 else np.float64
     if isinstance(items, SparseItems):
         return items.matrix.astype(kind, copy=False)
     return np.ascontiguousarray(items[:], dtype=kind).reshape(len(items), -1)
+
+
+def _refuse_extremes(items: Items) -> None:
+    """Refuse values whose squares overflow, or vanish, in sums over the features."""
+    values = items.matrix.data if isinstance(items, SparseItems) else items
+    if values.dtype.kind != "f":
+        return
+    limit = LARGEST_SINGLE if values.dtype.itemsize < 8 else LARGEST_DOUBLE
+    largest = max((float(np.abs(block).max()) for block in blocks(values) if block.size), default=0.0)
+    if not (largest == 0 or 1 / limit < largest < limit):
+        size = "large" if largest >= limit else "small"
+        raise ValueError(
+            f"The values of X, up to {largest:.3g}, are too {size} to compute distances; scale them, to a standard deviation"
+            " of 1 for example."
+        )
 
 
 def _as_items(X: Any) -> Any:

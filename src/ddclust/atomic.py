@@ -1,4 +1,4 @@
-"""Files that are written in full or not at all."""
+"""Files that are written in full or not at all, and folders that one process has for itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -25,3 +30,15 @@ def write_file(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def locked(path: Path) -> IO[str] | None:
+    """A lock file, open and ours until it is closed or the process ends; None if another process has it."""
+    lock = path.open("w")
+    if fcntl is not None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            return None
+    return lock

@@ -308,10 +308,11 @@ def _write_report(
             cluster_names=names,
             command=shlex.join(run["command"]),
         )
-    except (ValueError, ArithmeticError, MemoryError) as error:
+        content = page.encode("utf-8", "backslashreplace")
+    except Exception as error:
         click.echo(f"Warning: the report could not be made: {_one_sentence(error)}", err=True)
         return None
-    write_file(folder / REPORT_FILE, page.encode("utf-8", "surrogateescape"))
+    write_file(folder / REPORT_FILE, content)
     return folder / REPORT_FILE
 
 
@@ -570,7 +571,11 @@ def compare(
             out,
             truth=bunch.target,
             item_names=bunch.item_names,
-            methods=tuple(comparison.METHODS) if methods is None else methods.split(","),
+            methods=(
+                tuple(comparison.METHODS)
+                if methods is None
+                else [name.strip() for name in methods.split(",")]
+            ),
             runs=runs,
             max_choices=choices,
             max_iter=max_iter,
@@ -586,6 +591,8 @@ def compare(
         for failure in row["failures"]:
             choice = ", ".join(f"{name}={value}" for name, value in failure["params"].items()) or "default"
             click.echo(f"{row['method']} ({choice}) failed: {failure['error']}", err=True)
+        for message in row["warnings"]:
+            click.echo(f"{row['method']}: {message}", err=True)
     if bunch.target is not None:
         click.echo(
             "\nNMI and ACC: of the fit chosen without the known classes. best: chosen with them, as in the paper."
@@ -778,9 +785,17 @@ class _warnings_as_lines(warnings.catch_warnings):  # noqa: N801 - a context man
 
 
 def _scores(truth: NDArray, labels: NDArray) -> tuple[str, str]:
-    from ddclust.metrics import clustering_accuracy, nmi
+    """ACC and NMI of the items whose class is known."""
+    from ddclust.metrics import clustering_accuracy, known_classes, nmi
 
-    return f"{clustering_accuracy(truth, labels):.3f}", f"{nmi(truth, labels):.3f}"
+    codes, _ = known_classes(truth)
+    known = codes >= 0
+    if not known.any():
+        return "-", "-"
+    return (
+        f"{clustering_accuracy(codes[known], labels[known]):.3f}",
+        f"{nmi(codes[known], labels[known]):.3f}",
+    )
 
 
 def _print_summary(model: DDC, truth: NDArray | None) -> None:

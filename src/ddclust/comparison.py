@@ -15,14 +15,13 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
@@ -30,16 +29,16 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ddclust._cell import METHODS, Job
-from ddclust.atomic import write_file, write_json
+from ddclust.atomic import locked, write_file, write_json
 from ddclust.items import fingerprint
-from ddclust.metrics import clustering_accuracy, nmi
+from ddclust.metrics import clustering_accuracy, known_classes, nmi
 from ddclust.run_folder import versions
 
 COMPARISON_FILE = "comparison.json"
 TABLE_FILE = "table.csv"
 LABELS_FILE = "labels.csv"
+LOCK_FILE = "lock"
 POLL_SECONDS = 0.1
-# Names of methods may stand for several.
 DEFAULT_METHODS = tuple(METHODS)
 
 
@@ -90,7 +89,8 @@ def compare(
     folder : path-like
         A new folder, or that of a comparison of the same data, which goes on.
     truth : sequence, optional
-        The known classes. The fits never see them: they only score, and choose what the paper chooses with them.
+        The known classes; None, NaN, "" and -1 are unknown. The fits never see them: they only score, and choose what
+        the paper chooses with them.
     item_names : sequence of str, optional
     methods : sequence of str
         Of ``ddclust.comparison.METHODS``.
@@ -111,56 +111,87 @@ def compare(
         A row for each method, also written to the folder as JSON and CSV: see :func:`row`.
     """
     folder = Path(folder)
+    methods = list(dict.fromkeys(methods))
     unknown = [method for method in methods if method not in METHODS]
-    if unknown:
-        raise ValueError(f"There is no method {unknown[0]!r}; choose from {', '.join(METHODS)}.")
-    _claim(folder, data, n_clusters)
-    with data_file(data) as file:
-        jobs = list(_jobs(folder, file, methods, n_clusters, runs, max_choices, max_iter, seed))
-        with tqdm(jobs, unit="fit", disable=not verbose) as bar:
-            for job in bar:
-                bar.set_description(job.method)
-                if not _is_made(job, budget):
-                    make_fit(job, budget, partial(_show, bar))
-    cells = [cell for job in jobs for cell in _cells(job)]
-    rows = [
-        row(title, [cell for cell in cells if cell.title == title], truth, n_clusters)
-        for method in methods
-        for title in METHODS[method].titles
-        if any(cell.title == title for cell in cells)
-    ]
-    _write_tables(folder, rows, item_names)
-    return [{key: value for key, value in entry.items() if key != "labels"} for entry in rows]
+    if unknown or not methods:
+        raise ValueError(
+            f"There is no method {unknown[0] if unknown else ''!r}; choose from {', '.join(METHODS)}."
+        )
+    n = data.shape[0]
+    codes = None if truth is None else known_classes(truth)[0]
+    for name, given in (("truth", codes), ("item_names", item_names)):
+        if given is not None and len(given) != n:
+            raise ValueError(f"{name} has {len(given):,} entries, but there are {n:,} items.")
+    if codes is not None and not (codes >= 0).any():
+        raise ValueError("truth knows the class of no item; leave it out.")
+    options = {"runs": runs, "max_iter": max_iter}
+    lock = _claim(folder, data, n_clusters)
+    try:
+        with data_file(folder, data) as file:
+            jobs = list(_jobs(folder, file, methods, n_clusters, options, max_choices, seed))
+            with tqdm(jobs, unit="fit", disable=not verbose) as bar:
+                for job in bar:
+                    bar.set_description(job.method)
+                    if not _is_made(job, budget):
+                        make_fit(job, budget, partial(_show, bar))
+        cells = [cell for job in jobs for cell in _cells(job)]
+        protocol = {"seed": seed, "choices": max_choices, **options}
+        rows = []
+        for title in (title for method in methods for title in METHODS[method].titles):
+            of_title = [cell for cell in cells if cell.title == title]
+            if of_title:
+                rows.append(row(title, of_title, codes, n_clusters) | {"protocol": protocol})
+        _write_tables(folder, rows, item_names)
+    finally:
+        lock.close()
+    return [_without_labels(entry) for entry in rows]
 
 
-def _claim(folder: Path, data: Any, n_clusters: int) -> None:
-    """Make the folder this comparison's, or check that it is."""
+def _claim(folder: Path, data: Any, n_clusters: int) -> IO[str]:
+    """Make the folder this comparison's, or check that it is; returns the lock on it."""
     identity = {"data": fingerprint(data), "n_clusters": n_clusters, "versions": versions()}
     file = folder / COMPARISON_FILE
+    if not file.exists() and folder.exists() and any(p.name != LOCK_FILE for p in folder.iterdir()):
+        raise ComparisonError(f"{str(folder)!r} holds other files; choose an empty or new folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = locked(folder / LOCK_FILE)
+    if lock is None:
+        raise ComparisonError(f"Another comparison is going on in {str(folder)!r}.")
     if not file.exists():
-        if folder.exists() and any(folder.iterdir()):
-            raise ComparisonError(f"{str(folder)!r} holds other files; choose an empty or new folder.")
-        folder.mkdir(parents=True, exist_ok=True)
         write_json(file, {**identity, "rows": []})
-        return
-    found = json.loads(file.read_text(encoding="utf-8"))
-    for name, what in (("data", "of other data"), ("n_clusters", "with another number of clusters")):
+    found = _read(file)
+    reasons = {
+        "data": "of other data",
+        "n_clusters": "with another number of clusters",
+        "versions": "by other versions of ddclust or its libraries",
+    }
+    for name, what in reasons.items():
         if found.get(name) != identity[name]:
+            lock.close()
             raise ComparisonError(f"{str(folder)!r} holds a comparison {what}; choose another folder.")
+    return lock
 
 
 @contextmanager
-def data_file(data: Any) -> Iterator[Path]:
-    """The data in a file that every fit can map into its memory, for as long as the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="ddclust-") as folder:
+def data_file(folder: Path, data: Any) -> Iterator[Path]:
+    """The data in a file that every fit can map into its memory, for as long as the block lasts.
+
+    What fits share is left beside it. After a kill the next comparison in the folder writes it anew.
+    """
+    place = folder / "data"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    try:
         is_sparse: bool = scipy.sparse.issparse(data)
         if is_sparse:
-            file = Path(folder) / "data.npz"
+            file = place / "data.npz"
             scipy.sparse.save_npz(file, data.tocsr(), compressed=False)
         else:
-            file = Path(folder) / "data.npy"
+            file = place / "data.npy"
             np.save(file, np.asarray(data))
-        yield file
+        yield file.resolve()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _jobs(
@@ -168,19 +199,17 @@ def _jobs(
     file: Path,
     methods: Sequence[str],
     n_clusters: int,
-    runs: int,
+    options: dict[str, int],
     max_choices: int,
-    max_iter: int,
     seed: int,
 ) -> Iterator[Job]:
     for name in methods:
         method = METHODS[name]
+        own_options = {option: options[option] for option in method.options}
         for number, params in enumerate(method.choices[:max_choices]):
-            for run in range(runs if method.restarts else 1):
+            for run in range(options["runs"] if method.restarts else 1):
                 place = folder / "fits" / f"{name}-{number}-{run}"
-                yield Job(
-                    name, params, n_clusters, seed + run, runs, max_iter, str(file), str(place.resolve())
-                )
+                yield Job(name, params, n_clusters, seed + run, own_options, str(file), str(place.resolve()))
 
 
 def _show(bar: tqdm, seconds: float, used: int) -> None:
@@ -189,15 +218,18 @@ def _show(bar: tqdm, seconds: float, used: int) -> None:
 
 
 def _is_made(job: Job, budget: Budget) -> bool:
-    """Whether the folder holds the result of this very job, not stopped by a smaller budget."""
+    """Whether the folder holds the result of this very job. What failed, or had a smaller budget, is made again."""
     folder = Path(job.folder)
     elsewhere = {"data": "", "folder": ""}
     if _read(folder / "job.json") | elsewhere != asdict(job) | elsewhere:
         shutil.rmtree(folder, ignore_errors=True)  # of other parameters
         return False
     result = _read(folder / "result.json")
-    limit = result.get("limit", {})
-    return bool(result) and all(getattr(budget, name) <= value for name, value in limit.items())
+    if "peak_mb" not in result:  # which is the last thing to be written
+        return False
+    if "limit" in result:
+        return all(getattr(budget, name) <= value for name, value in result["limit"].items())
+    return "error" not in result
 
 
 def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) -> dict[str, Any]:
@@ -213,7 +245,7 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
     start, peak, limit = time.perf_counter(), 0, None
     with (folder / "log.txt").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ddclust._cell", job_file],
+            [sys.executable, "-m", "ddclust._cell", job_file, str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -225,6 +257,8 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
                 seconds = time.perf_counter() - start
                 used = session_bytes(process.pid)
                 peak = max(peak, used)
+                if process.poll() is not None:
+                    break
                 if seconds > budget.seconds:
                     limit = {"seconds": budget.seconds}
                 elif used > budget.bytes:
@@ -244,7 +278,7 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
         result = {"error": f"The process was {reason}; see {folder / 'log.txt'}."}
     result = {**result, "peak_mb": round(peak / 2**20, 1)}
     write_json(result_file, result)
-    if limit is None:
+    if "error" not in result:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     return result
 
@@ -297,7 +331,8 @@ def row(title: str, cells: list[Cell], truth: Any, n_clusters: int) -> dict[str,
 
     ``label_free`` is the fit that would be chosen without knowing the classes, ``best`` the one that agrees most with
     them, as in the paper's table of baselines, each with NMI and ACC (if the truth is known), parameters and seconds;
-    ``seconds`` is the median of a fit, ``peak_mb`` the most memory of any, ``failures`` what went wrong.
+    ``seconds`` is the median of a fit, ``peak_mb`` the most memory of any, ``failures`` and ``warnings`` what went wrong.
+    ``truth`` are codes; items of code -1 do not count.
     """
     made = [cell for cell in cells if cell.labels is not None]
     entry: dict[str, Any] = {
@@ -305,6 +340,8 @@ def row(title: str, cells: list[Cell], truth: Any, n_clusters: int) -> dict[str,
         "fits": len(made),
         "failures": [{"params": c.params, "error": c.result["error"]} for c in cells if "error" in c.result],
     }
+    messages = sorted({message for cell in made for message in cell.result["warnings"]})
+    entry["warnings"] = messages
     if not made:
         return entry
     chosen = chosen_without_labels(made, n_clusters)
@@ -331,9 +368,10 @@ def row(title: str, cells: list[Cell], truth: Any, n_clusters: int) -> dict[str,
 def _scored(cell: Cell, truth: Any) -> dict[str, Any]:
     scores = {}
     if truth is not None:
+        known = truth >= 0
         scores = {
-            "NMI": round(nmi(truth, cell.labels), 4),
-            "ACC": round(clustering_accuracy(truth, cell.labels), 4),
+            "NMI": round(nmi(truth[known], cell.labels[known]), 4),
+            "ACC": round(clustering_accuracy(truth[known], cell.labels[known]), 4),
         }
     used = len(np.unique(cell.labels))
     return {**scores, "params": cell.params, "seconds": cell.result["seconds"], "clusters_used": used}
@@ -366,20 +404,32 @@ def chosen_without_labels(cells: list[Cell], n_clusters: int) -> Cell:
     return max(finalists, key=lambda cell: (not leaves_empty(cell), agreement(cell)))
 
 
+def _without_labels(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "labels"}
+
+
 def _write_tables(folder: Path, rows: list[dict[str, Any]], item_names: Sequence[str] | None) -> None:
-    """comparison.json, where earlier rows of other methods stay, the table and the label-free choices as CSV."""
-    plain = [{key: value for key, value in entry.items() if key != "labels"} for entry in rows]
+    """comparison.json, the table, and the label-free choice of every method; rows of earlier methods stay."""
     before = _read(folder / COMPARISON_FILE)
-    fresh = {entry["method"] for entry in plain}
+    fresh = {entry["method"] for entry in rows}
     kept = [entry for entry in before.get("rows", []) if entry["method"] not in fresh]
-    write_json(folder / COMPARISON_FILE, {**before, "rows": [*kept, *plain]})
+    plain = [*kept, *(_without_labels(entry) for entry in rows)]
+    write_json(folder / COMPARISON_FILE, {**before, "rows": plain})
     write_file(folder / TABLE_FILE, _csv(TABLE_COLUMNS, [table_row(entry) for entry in plain]))
-    with_labels = [entry for entry in rows if "labels" in entry]
-    if with_labels:
-        names = item_names if item_names is not None else range(len(with_labels[0]["labels"]))
-        header = ("item", *(entry["method"] for entry in with_labels))
-        columns = [entry["labels"].tolist() for entry in with_labels]
-        write_file(folder / LABELS_FILE, _csv(header, zip(names, *columns, strict=True)))
+    chosen = folder / "labels"
+    chosen.mkdir(exist_ok=True)
+    for entry in rows:
+        if "labels" in entry:
+            content = io.BytesIO()
+            np.save(content, entry["labels"])
+            write_file(chosen / f"{entry['method']}.npy", content.getvalue())
+    columns = {
+        entry["method"]: np.load(chosen / f"{entry['method']}.npy", allow_pickle=False).tolist()
+        for entry in plain
+        if "label_free" in entry
+    }
+    names = item_names if item_names is not None else range(max(map(len, columns.values()), default=0))
+    write_file(folder / LABELS_FILE, _csv(("item", *columns), zip(names, *columns.values(), strict=False)))
 
 
 def _csv(header: Sequence[str], rows: Any) -> bytes:

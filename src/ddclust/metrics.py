@@ -65,6 +65,35 @@ def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     return float(normalized_mutual_info_score(y_true, y_pred, average_method="arithmetic"))
 
 
+def known_classes(truth: ArrayLike) -> tuple[NDArray[np.int64], list[str]]:
+    """Classes as codes from 0, -1 where the class is not known (None, NaN, "" or -1), and what the codes mean.
+
+    Examples
+    --------
+    >>> known_classes(["cat", "dog", "", None, "cat"])
+    (array([ 0,  1, -1, -1,  0]), ['cat', 'dog'])
+    """
+    values = np.asarray(truth).tolist() if not isinstance(truth, list) else truth
+    is_known = np.array([value is not None and value == value and value not in (-1, "") for value in values])
+    names, codes = np.unique(
+        [str(v) for v, known in zip(values, is_known, strict=True) if known], return_inverse=True
+    )
+    result = np.full(len(values), -1, dtype=np.int64)
+    result[is_known] = codes
+    return result, names.tolist()
+
+
+def order_by_size(labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
+    """The numbers of the clusters, the largest first.
+
+    Examples
+    --------
+    >>> order_by_size(np.array([0, 2, 2]), 3)
+    array([2, 0, 1])
+    """
+    return np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
+
+
 def align_labels(reference: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
     """``labels`` renamed so that they agree with ``reference`` on as many items as possible.
 

@@ -64,7 +64,7 @@ def nearest_neighbors(
         )
     if metric == "cosine":
         X = _directions(X)
-    indices = _found(_centred(X), n_neighbors, verbose)
+    indices = _found(centred(X), n_neighbors, verbose)
     distances = _distances(X, indices)
     order = np.lexsort((indices, distances))  # exact distances may swap what rounding had put in order
     indices = np.take_along_axis(indices, order, axis=1)
@@ -83,8 +83,11 @@ def _directions(X: Any) -> Any:
     return scipy.sparse.hstack([X, column], format="csr") if is_sparse else np.hstack([X, column])
 
 
-def _centred(X: Any) -> Any:
-    """Dense data around its mean, where the quadratic expansion of distances does not cancel digits."""
+def centred(X: Any) -> Any:
+    """Dense data around its mean, where the quadratic expansion of distances does not cancel digits.
+
+    Sparse data stays as it is.
+    """
     if scipy.sparse.issparse(X):
         return X
     return X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)

@@ -31,6 +31,7 @@ from ddclust.training import NonFiniteLossError, Trainer
 CORRUPTION = 0.2
 KMEANS_STARTS = 20
 MIN_INTERVAL = 140
+DECAY_EVERY = 20_000
 # Of the layer-wise pre-training and the fine-tuning, by optimiser: Adam's usual rate, and the paper's own.
 PRETRAINING_RATES = {"adam": 1e-3, "sgd": 0.1}
 
@@ -124,10 +125,10 @@ class DEC(NetworkClusterer):
     layers : tuple of int, default=(500, 500, 2000, 10)
         Sizes of the encoder's layers, all but the last one with ReLU; the decoder mirrors them.
     pretraining : {"adam", "sgd"}, default="adam"
-        The optimiser of the autoencoder. ``"sgd"`` has the paper's rate of 0.1, divided by ten after two and
-        four fifths of the iterations.
+        The optimiser of the autoencoder. ``"sgd"`` has the paper's rate of 0.1, divided by ten every 20,000
+        iterations.
     layer_iter : int, default=1000
-        Iterations (batches) for each layer. The paper has 50,000.
+        Iterations (batches) for each layer, 0 for none. The paper has 50,000.
     finetune_iter : int, default=5000
         Iterations for the whole autoencoder. The paper has 100,000.
     max_iter : int, default=20000
@@ -158,7 +159,7 @@ class DEC(NetworkClusterer):
         ``clusters_used``, ``seconds``, ``outcome``, ``history``, and ``pretraining``: the last loss of each
         phase.
     history_ : list of dict
-        Of the clustering: the divergence for every epoch.
+        Of the clustering: the divergence for every epoch (for every 50 iterations and up on small data).
     n_iter_ : int
         Iterations of the clustering.
     modules_ : list of nn.Module
@@ -243,6 +244,8 @@ class DEC(NetworkClusterer):
             verbose=verbose,
         )
 
+    scales_images_to_unit_range = False
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: object = None) -> Self:
         """Cluster X.
@@ -323,16 +326,18 @@ class DEC(NetworkClusterer):
             frozen = module.encoder[: 1 + 2 * i]
             pair = denoising_pair(encoding, decoding, is_first=i == 0, is_last=i == len(encoders) - 1)
             bar.set_description(f"layer {i + 1} of {len(encoders)}")
-            trainer = self._autoencoder_trainer(pair, frozen, source, self.layer_iter, seed)
-            last[f"layer {i + 1}"] = _train(trainer, self.layer_iter, bar)
+            if self.layer_iter:
+                trainer = self._autoencoder_trainer(pair, frozen, source, seed)
+                last[f"layer {i + 1}"] = _train(trainer, self.layer_iter, bar)
         bar.set_description("autoencoder")
         whole = nn.Sequential(module.encoder, decoder)
-        trainer = self._autoencoder_trainer(whole, nn.Flatten(), source, self.finetune_iter, seed)
-        last["autoencoder"] = _train(trainer, self.finetune_iter, bar)
+        if self.finetune_iter:
+            trainer = self._autoencoder_trainer(whole, nn.Flatten(), source, seed)
+            last["autoencoder"] = _train(trainer, self.finetune_iter, bar)
         return last
 
     def _autoencoder_trainer(
-        self, module: nn.Module, frozen: nn.Module, source: BatchSource, iterations: int, seed: int
+        self, module: nn.Module, frozen: nn.Module, source: BatchSource, seed: int
     ) -> Trainer:
         """A trainer that makes ``module`` reproduce what ``frozen`` makes of a batch."""
 
@@ -347,7 +352,7 @@ class DEC(NetworkClusterer):
             source,
             objective,
             batch_size=self.batch_size,
-            learning_rate=step_decay(rate, iterations) if self.pretraining == "sgd" else rate,
+            learning_rate=step_decay(rate) if self.pretraining == "sgd" else rate,
             seed=seed,
             optimizer=self.pretraining,
         )
@@ -440,15 +445,15 @@ def denoising_pair(
     )
 
 
-def step_decay(rate: float, iterations: int) -> Callable[[int], float]:
-    """The rate of each iteration: a tenth after two fifths of them, a hundredth after four fifths.
+def step_decay(rate: float) -> Callable[[int], float]:
+    """The rate of each iteration, a tenth after every 20,000 of them.
 
     Examples
     --------
-    >>> [step_decay(0.1, 50_000)(i) for i in (0, 19_999, 20_000, 40_000)]
+    >>> [step_decay(0.1)(i) for i in (0, 19_999, 20_000, 40_000)]
     [0.1, 0.1, 0.01, 0.001]
     """
-    return lambda iteration: rate / 10 ** (5 * iteration // (2 * iterations))
+    return lambda iteration: rate / 10 ** (iteration // DECAY_EVERY)
 
 
 def _initialise(module: nn.Module, pretraining: str) -> None:
@@ -466,4 +471,4 @@ def _train(trainer: Trainer, iterations: int, bar: tqdm) -> float:
     """Train for so many iterations; returns the last loss of the history."""
     trainer.advance(iterations, on_step=lambda trainer, loss: bool(bar.update() and False))
     trainer.close_record()
-    return trainer.history[-1]["loss"] if trainer.history else math.nan
+    return trainer.history[-1]["loss"]

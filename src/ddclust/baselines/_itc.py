@@ -9,24 +9,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import euclidean_distances
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from ddclust._validation import (
-    Interval,
-    StrOptions,
-    check_items_can_be_clustered,
-    check_vectors,
-    fit_context,
-)
+from ddclust._validation import Interval, StrOptions, fit_context
+from ddclust.baselines._vectors import VectorClusterer
 from ddclust.consensus import majority_vote
-from ddclust.items import SparseItems
 from ddclust.kernels import median_bandwidth
+from ddclust.metrics import order_by_size
+from ddclust.neighbors import centred
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -513,27 +507,31 @@ class NeighborDensity:
 
 
 def _squared_distances(X: Any, Y: Any) -> Floats:
-    """Squared Euclidean distances of rows, sparse or dense, exact enough to tell equal rows from near ones."""
+    """Squared Euclidean distances of rows, sparse or dense, exact enough to tell equal rows from near ones.
+
+    Dense rows should be near the origin, where the expansion of the square does not cancel digits.
+    """
     squared = euclidean_distances(X, Y, squared=True).astype(np.float64, copy=False)
     return np.maximum(squared, 0.0, out=squared)
 
 
 def least_distance(squared: Floats) -> float:
-    """The smallest squared distance of distinct points; what is zero but for rounding counts as zero.
+    """The squared distance that coinciding points count as: a quarter of the smallest one of distinct points.
+
+    What is zero but for rounding counts as zero.
 
     Examples
     --------
     >>> least_distance(np.array([[0.0, 1e-17, 2.0], [1e-17, 0.0, 2.0], [2.0, 2.0, 0.0]]))
-    2.0
+    0.5
     """
     distinct = squared[squared > 1e-10 * squared.max()]
-    return float(distinct.min()) if len(distinct) else 1.0
+    return float(distinct.min()) / 4 if len(distinct) else 1.0
 
 
 def _numbered_by_size(labels: Ints, n_clusters: int) -> Ints:
     """The labels with the largest cluster as 0."""
-    order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
-    return np.argsort(order)[labels]
+    return np.argsort(order_by_size(labels, n_clusters))[labels]
 
 
 class _Run(NamedTuple):
@@ -547,7 +545,7 @@ class _Run(NamedTuple):
         return self.levels[-1].divergence
 
 
-class ITC(ClusterMixin, BaseEstimator):
+class ITC(VectorClusterer):
     """Information theoretic clustering (Vikjord and Jenssen, Pattern Recognition 47(9):3070-3081, 2014).
 
     Many small clusters are seeded among neighbours. Every other point, the one nearest to any labelled point
@@ -635,7 +633,7 @@ class ITC(ClusterMixin, BaseEstimator):
     - The bandwidth is 15 % of the median distance, the rule of thumb of the DDC paper, because none is published.
     - Overlaps are kept as logs, because a volume in 784 dimensions has no floating-point number. Factors that
       cancel (sizes, the volume of the unit ball) are left out.
-    - Coinciding points count as being as close as the closest distinct ones; the class leaves them out or
+    - Coinciding points count as half as far apart as the closest distinct ones; the class leaves them out or
       divides by zero.
     - ``divergence_`` is the quantity by which the worst cluster is sought, because it is the one that
       decisions are made by; the class reports another one with mean volumes.
@@ -711,8 +709,7 @@ class ITC(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = check_vectors(self, X, reset=True)
-        check_items_can_be_clustered(SparseItems(X) if scipy.sparse.issparse(X) else X, self.n_clusters)
+        X = centred(self._vectors_to_cluster(X))
         self._check_parameters_agree()
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
@@ -798,9 +795,3 @@ class ITC(ClusterMixin, BaseEstimator):
                     vote[block] = clusters_to_join(clusters, rows)
                 bar.update(len(block))
         return votes
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = True
-        return tags

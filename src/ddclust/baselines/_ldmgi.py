@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from ddclust._validation import Interval, check_items_can_be_clustered, check_vectors, fit_context
+from ddclust._validation import Interval, fit_context
 from ddclust.baselines._spectral import (
     checked_components,
     given_or_found_neighbors,
@@ -20,13 +19,13 @@ from ddclust.baselines._spectral import (
     spectral_rotation,
     warn_of_empty_clusters,
 )
-from ddclust.items import SparseItems
+from ddclust.baselines._vectors import VectorClusterer
 from ddclust.neighbors import Neighbors
 
 CHUNK_BYTES = 64 * 2**20
 
 
-class LDMGI(ClusterMixin, BaseEstimator):
+class LDMGI(VectorClusterer):
     """Local discriminant models and global integration (Yang, Xu, Nie, Yan and Zhuang, IEEE TIP 2010).
 
     Each item and its nearest neighbours form a clique of k items with centred columns X_i. Its local discriminant
@@ -124,8 +123,7 @@ class LDMGI(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = check_vectors(self, X, reset=True)
-        check_items_can_be_clustered(SparseItems(X) if scipy.sparse.issparse(X) else X, self.n_clusters)
+        X = self._vectors_to_cluster(X)
         if self.clique_size > X.shape[0]:
             raise ValueError(
                 f"clique_size={self.clique_size} should be <= n_samples={X.shape[0]}; ask for smaller cliques."
@@ -147,12 +145,6 @@ class LDMGI(ClusterMixin, BaseEstimator):
         warn_of_empty_clusters(self.labels_, self.n_clusters)
         self.eigenvalues_, self.embedding_ = eigen
         return self
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 def global_matrix(

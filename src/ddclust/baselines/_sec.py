@@ -11,11 +11,10 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ddclust._validation import Interval, check_items_can_be_clustered, check_vectors, fit_context
+from ddclust._validation import Interval, check_vectors, fit_context
 from ddclust.baselines._spectral import (
     checked_components,
     given_or_found_neighbors,
@@ -23,6 +22,7 @@ from ddclust.baselines._spectral import (
     spectral_rotation,
     warn_of_empty_clusters,
 )
+from ddclust.baselines._vectors import VectorClusterer
 from ddclust.items import SparseItems, blocks
 from ddclust.neighbors import Neighbors
 
@@ -30,7 +30,7 @@ MAX_SQUARE = 20_000  # rows of the largest dense square matrix: 3.2 GB
 LEAST_WEIGHT = 1e-6
 
 
-class SEC(ClusterMixin, BaseEstimator):
+class SEC(VectorClusterer):
     """Spectral embedded clustering (Nie, Zeng, Tsang, Xu and Zhang, IEEE Trans. Neural Networks 2011).
 
     Spectral clustering whose embedding F is drawn towards a linear function of the data: over F'F = I, W and b,
@@ -147,8 +147,7 @@ class SEC(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = check_vectors(self, X, reset=True)
-        check_items_can_be_clustered(SparseItems(X) if scipy.sparse.issparse(X) else X, self.n_clusters)
+        X = self._vectors_to_cluster(X)
         rng = check_random_state(self.random_state)
         found = given_or_found_neighbors(X, self.n_neighbors, neighbors, self.verbose)
         S = normalised_affinity(found)
@@ -179,12 +178,6 @@ class SEC(ClusterMixin, BaseEstimator):
         items = SparseItems(X) if scipy.sparse.issparse(X) else X
         labels = [np.argmax(block @ self.coef_ + self.intercept_, axis=1) for block in blocks(items)]
         return np.concatenate(labels)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = True
-        return tags
 
 
 def normalised_affinity(neighbors: Neighbors) -> scipy.sparse.csr_array:

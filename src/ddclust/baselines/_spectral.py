@@ -14,6 +14,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, aslinearope
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
+from ddclust.metrics import order_by_size
 from ddclust.neighbors import Neighbors, nearest_neighbors
 
 DENSE_UP_TO = 1000  # items; up to here the eigenvectors are computed from a dense n x n matrix
@@ -166,7 +167,7 @@ def spectral_rotation(vectors: NDArray, rng: np.random.RandomState, n_init: int 
     rows = vectors / np.where(lengths > 0, lengths, 1)  # (n, c)
     attempts = [_rotated(rows, _orthogonal_rows(rows, rng.randint(len(rows)))) for _ in range(n_init)]
     labels, rotation, objective = max(attempts, key=lambda attempt: attempt.objective)
-    order = np.argsort(-np.bincount(labels, minlength=rows.shape[1]), kind="stable")
+    order = order_by_size(labels, rows.shape[1])
     return Rotation(np.argsort(order)[labels], rotation[:, order], objective)
 
 

@@ -73,10 +73,10 @@ def make_bunch(
     return Bunch(
         data=data,
         target=target,
-        target_names=None if target_names is None else list(target_names),
+        target_names=None if target_names is None else [_writable(str(name)) for name in target_names],
         item_names=NumberedNames(n) if item_names is None else [_writable(name) for name in item_names],
         feature_names=None if feature_names is None else list(feature_names),
-        name=name,
+        name=_writable(name),
         about=about,
         notes=list(notes),
         skipped={_writable(name): reason for name, reason in (skipped or {}).items()},
