@@ -4,13 +4,16 @@ import json
 import re
 import shutil
 
+import h5py
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse
 
-from ddclust import DDC
+from ddclust import DDC, DDCLoss
 from ddclust.baselines import DEC
 from ddclust.report import _content, _page, _pictures, report_page
+from ddclust.run_folder import clustering_key, read_names
 from ddclust.sources import Scaling
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -98,7 +101,7 @@ def test_telling_features_and_their_boxes():
 
 def test_kernel_is_sorted_by_cluster():
     hidden = np.array([[0.0], [9], [0], [9]], dtype=np.float32)
-    matrix, borders = _content.kernel_matrix(hidden, np.array([0, 1, 0, 1]))
+    matrix, borders = _content.kernel_matrix(hidden, np.array([0, 1, 0, 1]), DDCLoss())
     assert borders == [0.5]
     assert (matrix[:2, :2] == 255).all()
     assert (matrix[:2, 2:] < 10).all()
@@ -118,7 +121,7 @@ def test_against_truth_leaves_unknown_items_out():
         ([0, 0, 1, 1], 0.9, 1, "budget", None),
         ([0, 0, 0, 0], 0.9, 1, "budget", "1 of 2 clusters are empty"),
         ([0, 0, 0, 1], 0.9, 1, "budget", "holds 75 %"),
-        ([0, 0, 1, 1], 0.3, 1, "budget", "mean confidence is only 0.30"),
+        ([0, 0, 1, 1], 0.7, 1, "budget", "mean confidence is only 0.70"),
         ([0, 0, 1, 1], 0.9, 0.5, "budget", "50 % of the voting networks"),
         ([0, 0, 1, 1], 0.9, 1, "failed", "1 of 1 restarts failed: no luck"),
         ([0, 0, 1, 1], 0.9, 1, "interrupted", "interrupted"),
@@ -184,7 +187,6 @@ def test_vote_and_truth_are_there(page, pictures):
 
 
 def test_vectors_with_names_and_without_truth(blobs):
-    pandas = pytest.importorskip("pandas")
     X, _ = blobs
     table = pandas.DataFrame(X, columns=["length", HOSTILE])
     page = report_page(DDC(3, n_init=1, max_iter=50, random_state=0).fit(table), X)
@@ -209,13 +211,54 @@ def test_sparse_and_dec():
     assert "found without labels by DEC" in report_page(model, X)
 
 
-def test_wrong_data(pictures):
-    model, X, _ = pictures
-    with pytest.raises(ValueError, match="X has 59 items, but the model was fitted on 60"):
-        report_page(model, X[:59])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": 59}, "X has 59 items, but the model was fitted on 60"),
+        ({"truth": [0] * 59}, "truth has 59 items"),
+        ({"item_names": ["a"]}, "item_names has 1 items"),
+        ({"class_names": ["a"]}, "the code 1, but there are 1 class_names"),
+    ],
+)
+def test_wrong_data(pictures, change, message):
+    model, X, options = pictures
+    options = options | change
+    with pytest.raises(ValueError, match=message):
+        report_page(model, X[: options.pop("X", 60)], **options)
 
 
-def test_many_items_and_clusters_give_a_small_page(monkeypatch):
+def test_pictures_of_dec_are_not_clipped():
+    X = np.zeros((40, 8, 8), dtype=np.uint8)
+    X[np.arange(40), np.arange(40) % 8] = np.linspace(10, 200, 8, dtype=np.uint8)
+    model = DEC(2, layers=(8, 3), layer_iter=5, finetune_iter=5, max_iter=5, random_state=0).fit(X)
+    shown = _page._Shown(model, X, None, model.probabilities_.max(axis=1))
+    np.testing.assert_array_equal(shown.pictures(np.array([3, 0]), 32), X[[3, 0]])
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+@pytest.mark.parametrize("kind", ["one pixel high", "series of texts", "hdf5", "coo", "no class known"])
+def test_whatever_can_be_fitted_has_a_report(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X, options = rng.random((30, 6)), {}
+    if kind == "one pixel high":
+        X = rng.integers(0, 255, size=(30, 1, 16), dtype=np.uint8)
+    elif kind == "series of texts":
+        X = pandas.Series(
+            [f"word{i} {'cat' if i % 2 else 'stock'} mouse" for i in range(30)], index=range(29, -1, -1)
+        )
+    elif kind == "hdf5":
+        X = h5py.File(tmp_path / "x.h5", "w").create_dataset("x", data=rng.random((30, 8, 8)))
+    elif kind == "coo":
+        X = scipy.sparse.coo_array(X * (X > 0.5))
+    else:
+        options = {"truth": [None] * 30}
+    page = report_page(DDC(2, n_init=1, max_iter=5, random_state=0).fit(X), X, **options)
+    if kind == "series of texts":
+        captions = data_of(page)["map"]["caption"]
+        assert captions[3:5] == ["word3 cat mouse", "word4 stock mouse"]
+
+
+def test_many_items_and_clusters_give_a_small_page():
     """A million items, by a model that was told so: what is shown is a sample, and the page says so."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 255, size=(1000, 8, 8), dtype=np.uint8)
@@ -303,10 +346,21 @@ def test_clusters_are_renamed_and_exported(tab, tmp_path, pictures):
         tab.locator("#export").click()
     file = tmp_path / "names.json"
     download.value.save_as(file)
-    assert json.loads(file.read_text()) == {"format": "ddclust-names", "names": {"1": "zebras <b>"}}
-    from ddclust.run_folder import read_names
-
-    assert read_names(file, 2) == {1: "zebras <b>"}
+    labels = pictures[0].labels_
+    key = clustering_key(labels)
+    assert json.loads(file.read_text()) == {
+        "format": "ddclust-names",
+        "key": key,
+        "names": {"1": "zebras <b>"},
+    }
+    assert read_names(file, labels, 2) == {1: "zebras <b>"}
+    with pytest.raises(ValueError, match="of another fit"):
+        read_names(file, 1 - labels, 2)
+    tab.reload()
+    assert tab.locator("input[data-cluster='1']").input_value() == "zebras <b>"
+    tab.locator("input[data-cluster='1']").fill("")
+    tab.asked.clear(), tab.reload()
+    assert tab.locator(".legend button").nth(1).inner_text() == "cluster 1"
 
 
 def test_zooming_colouring_and_hiding_change_the_map(tab):
@@ -318,12 +372,22 @@ def test_zooming_colouring_and_hiding_change_the_map(tab):
         lambda: tab.locator("#zoom-in").click(),
         lambda: tab.locator("#zoom-reset").click(),
         lambda: tab.locator("#colour-by").select_option("confidence"),
+        lambda: tab.locator("#colour-by").select_option("cluster"),
         lambda: tab.locator(".legend button").first.click(),
     ):
         action()
         seen.append(picture())
-    assert seen[1] != seen[0] == seen[2]
-    assert len({seen[2], seen[3], seen[4]}) == 3
+    assert seen[1] != seen[0] == seen[2] == seen[4]
+    assert len({seen[2], seen[3], seen[5]}) == 3
+
+
+def test_the_legend_is_of_what_is_coloured(tab):
+    tab.locator("#colour-by").select_option("truth")
+    shown = [
+        legend.get_attribute("data-of") for legend in tab.locator(".legend").all() if legend.is_visible()
+    ]
+    assert shown == ["truth"]
+    assert "upper" in tab.locator(".legend[data-of=truth]").inner_text()
 
 
 def test_simplex_and_representation_are_two_layouts(browser, blobs, tmp_path):
@@ -360,7 +424,3 @@ def test_narrow_screens(browser, page, tmp_path):
     assert inside["x"] >= 0
     assert inside["x"] + inside["width"] <= 360
     context.close()
-
-
-def test_constants_fit_the_promise():
-    assert _page.MAP_ITEMS <= 5000

@@ -333,7 +333,7 @@ def report(folder: Path, data: str | None, names: Path | None) -> None:
 
     run = read_run(folder)
     model = DDC.load(folder / MODEL_FOLDER)
-    cluster_names = None if names is None else read_names(names, model.n_clusters)
+    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters)
     data = data or _where_it_was(run)
     bunch = _load(data, run["options"], verbose=True)
     if fingerprint(bunch.data) != run["data"]["sha256"]:
@@ -377,7 +377,7 @@ def predict(
     from ddclust.run_folder import labels_table, read_names
 
     model, bunch = _model_and_data(folder, data, options, device)
-    cluster_names = None if names is None else read_names(names, model.n_clusters)
+    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters)
     with _warnings_as_lines():
         vote, probabilities = model.vote(bunch.data)
     table = labels_table(bunch.item_names, vote, probabilities, cluster_names)

@@ -6,6 +6,7 @@ While it works, and after it was stopped, there are checkpoints, and run.json sa
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import platform
@@ -17,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
@@ -145,17 +147,27 @@ def labels_table(
     return text.getvalue()
 
 
-def read_names(path: Path, n_clusters: int) -> dict[int, str]:
-    """Names of clusters, as the report exports them."""
+def clustering_key(labels: NDArray) -> str:
+    """A short mark of a clustering, by which names given to its clusters are known to be its own."""
+    return hashlib.sha256(np.ascontiguousarray(labels, dtype=np.int64).data).hexdigest()[:16]
+
+
+def read_names(path: Path, labels: NDArray, n_clusters: int) -> dict[int, str]:
+    """Names of the clusters of a fitted model's labels, as the report exports them."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != NAMES_FORMAT:
             raise KeyError
         names = {int(cluster): name for cluster, name in content["names"].items()}
+        key = content.get("key", clustering_key(labels))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunFolderError(
             f"{str(path)!r} holds no names of clusters; export them from a report."
         ) from error
+    if key != clustering_key(labels):
+        raise RunFolderError(
+            f"{str(path)!r} names the clusters of another fit; export them from this one's report."
+        )
     for cluster, name in names.items():
         if not isinstance(name, str) or not 0 <= cluster < n_clusters:
             raise RunFolderError(

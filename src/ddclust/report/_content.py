@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
 from ddclust.kernels import gaussian_kernel
+from ddclust.losses import DDCLoss
 from ddclust.metrics import clustering_accuracy, nmi
 
-DOUBTFUL = 0.5
 LARGE_SHARE = 0.6
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MAX_CLASSES = 30
@@ -74,6 +74,17 @@ def nearest_cluster(probabilities: NDArray, members: NDArray[np.intp], cluster: 
     return int(others.argmax())
 
 
+def doubtful_below(n_clusters: int) -> float:
+    """The confidence half-way between knowing nothing and certainty.
+
+    Examples
+    --------
+    >>> doubtful_below(2), doubtful_below(10)
+    (0.75, 0.55)
+    """
+    return (1 + 1 / n_clusters) / 2
+
+
 def histogram_of_confidence(confidence: NDArray) -> list[float]:
     """Ten bars from 0 to 1, the highest of height 1."""
     counts, _ = np.histogram(confidence, bins=10, range=(0, 1))
@@ -83,8 +94,8 @@ def histogram_of_confidence(confidence: NDArray) -> list[float]:
 def telling_words(X: Any, labels: NDArray, cluster: int, words: Sequence[str], count: int) -> list[str]:
     """The words that are heavier in the cluster than elsewhere, by the difference of mean weights."""
     own = labels == cluster
-    inside = np.asarray(X[own].mean(axis=0)).ravel()
-    outside = np.asarray(X[~own].mean(axis=0)).ravel() if (~own).any() else np.zeros_like(inside)
+    inside = _means(X[own])
+    outside = _means(X[~own]) if (~own).any() else np.zeros_like(inside)
     order = np.argsort(outside - inside, kind="stable")[:count]
     return [words[i] for i in order if inside[i] > outside[i]]
 
@@ -99,14 +110,16 @@ def telling_features(
     own = labels == cluster
     if own.all() or not own.any():
         return []
+    inside, outside, everywhere = (_means(part) for part in (X[own], X[~own], X))
     is_sparse: bool = scipy.sparse.issparse(X)
-    dense = np.asarray(X.toarray() if is_sparse else X, dtype=np.float64)
-    spread = dense.std(axis=0)
-    gap = np.abs(dense[own].mean(axis=0) - dense[~own].mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+    variance = _means(X.multiply(X) if is_sparse else np.square(X, dtype=np.float64)) - everywhere**2
+    spread = np.sqrt(np.maximum(variance, 0.0))
+    gap = np.abs(inside - outside) / np.where(spread > 1e-9 * np.abs(everywhere), spread, np.inf)
     features = []
     for i in np.argsort(-gap, kind="stable")[:count]:
         if gap[i] > 0:
-            boxes = np.quantile(dense[own, i], QUANTILES), np.quantile(dense[~own, i], QUANTILES)
+            column = (X[:, [i]].toarray() if is_sparse else X[:, [i]]).ravel().astype(np.float64)
+            boxes = np.quantile(column[own], QUANTILES), np.quantile(column[~own], QUANTILES)
             low = min(box[0] for box in boxes)
             width = max(max(box[-1] for box in boxes) - low, 1e-12)
             own_box, others = (np.round((box - low) / width, 4).tolist() for box in boxes)
@@ -114,10 +127,18 @@ def telling_features(
     return features
 
 
-def kernel_matrix(hidden: NDArray[np.float32], labels: NDArray) -> tuple[NDArray[np.uint8], list[float]]:
-    """The kernel of the representation sorted by cluster as grey levels, and the borders between clusters in [0, 1]."""
+def _means(X: Any) -> NDArray[np.float64]:
+    """Of each column, sparse or not."""
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def kernel_matrix(
+    hidden: NDArray[np.float32], labels: NDArray, loss: DDCLoss
+) -> tuple[NDArray[np.uint8], list[float]]:
+    """The loss's kernel sorted by cluster as grey levels, and the borders between clusters in [0, 1]."""
     order = np.argsort(labels, kind="stable")
-    K = gaussian_kernel(torch.from_numpy(hidden[order])).numpy()
+    H = torch.from_numpy(hidden[order])
+    K = gaussian_kernel(H, bandwidth=loss.bandwidth, bandwidth_rule=loss.bandwidth_rule).numpy()
     ends = np.flatnonzero(np.diff(labels[order])) + 1
     return np.rint(255 * np.clip(K, 0, 1)).astype(np.uint8), (ends / len(labels)).round(4).tolist()
 
@@ -165,7 +186,7 @@ def warnings_of(
         found.append(f"{empty} of {n_clusters} clusters are empty. More restarts or fewer clusters may help.")
     if n_clusters > 1 and sizes.max() > LARGE_SHARE * len(labels):
         found.append(f"One cluster holds {100 * sizes.max() / len(labels):.0f} % of all items.")
-    if confidence.mean() < DOUBTFUL:
+    if confidence.mean() < doubtful_below(n_clusters):
         found.append(f"The mean confidence is only {confidence.mean():.2f}: the clusters are not settled.")
     if agreement.mean() < 0.8:
         found.append(

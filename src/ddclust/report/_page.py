@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -11,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ddclust import __version__
 from ddclust.explain import explain, overlay
+from ddclust.items import SparseItems
+from ddclust.losses import DDCLoss
+from ddclust.metrics import known_classes
 from ddclust.report import _content, _pictures
+from ddclust.run_folder import clustering_key
+from ddclust.sources import Scaling
 
 if TYPE_CHECKING:
     from ddclust._network_clusterer import NetworkClusterer
@@ -32,7 +35,7 @@ CAPTION_CHARACTERS = 240
 WORDS = 15
 FEATURES = 6
 INFLUENTIAL = 8
-# Okabe and Ito's, which people with any colour vision can tell apart, then others for more clusters.
+# First Okabe and Ito's (their yellow darker, for a white page), which people with any colour vision can tell apart.
 COLOURS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b5a900", "#7f7f7f", "#8c564b", "#6a3d9a",
     "#1b9e77", "#a6761d", "#e7298a", "#66a61e", "#386cb0", "#f0027f", "#bf5b17", "#4d4d4d", "#80b1d3", "#fb8072",
@@ -107,16 +110,19 @@ def _content_of(
 ) -> dict[str, Any]:
     """All values of the template."""
     labels, probabilities = model.labels_, model.probabilities_
-    if _length(X) != len(labels):
-        raise ValueError(f"X has {_length(X):,} items, but the model was fitted on {len(labels):,}.")
+    for name, given in (("X", X), ("item_names", item_names), ("truth", truth)):
+        if given is not None and _length(given) != len(labels):
+            raise ValueError(
+                f"{name} has {_length(given):,} items, but the model was fitted on {len(labels):,}."
+            )
     confidence = probabilities.max(axis=1)
     rng = np.random.default_rng(0)
     show = _Shown(model, X, item_names, confidence)
+    compared = None
     if truth is not None:
         show.codes, show.classes = _coded(truth, class_names)
-        compared = _content.against_truth(labels, show.codes, show.classes, model.n_clusters)
-    else:
-        compared = None
+        if (show.codes >= 0).any():
+            compared = _content.against_truth(labels, show.codes, show.classes, model.n_clusters)
     mapped = _content.sample_of_clusters(labels, MAP_ITEMS, rng)
     kernel_items = _content.sample_of_clusters(labels, KERNEL_ITEMS, rng)
     vote = None
@@ -133,13 +139,15 @@ def _content_of(
         "clusters_used": len(np.unique(labels)),
         "confidence": {
             "mean": float(confidence.mean()),
-            "doubtful": float((confidence < _content.DOUBTFUL).mean()),
+            "doubtful_below": _content.doubtful_below(model.n_clusters),
+            "doubtful": float((confidence < _content.doubtful_below(model.n_clusters)).mean()),
             "histogram": _content.histogram_of_confidence(confidence),
         },
         "vote": vote,
         "warnings": _content.warnings_of(model.runs_, labels, confidence, model.agreement_, model.n_clusters),
         "clusters": _clusters(model, show, compared, rng),
-        "map": {"caption": _map_caption(model, len(mapped))},
+        "map_caption": _map_caption(model, len(mapped)),
+        "sampled": None if len(labels) <= FEATURE_ITEMS else FEATURE_ITEMS,
         "kernel": _kernel(model, show, kernel_items),
         "truth": compared,
         "curves": _curves(model),
@@ -155,14 +163,13 @@ def _length(X: Any) -> int:
 
 def _coded(truth: Any, class_names: Sequence[str] | None) -> tuple[NDArray[np.int64], list[str]]:
     """Codes from 0, -1 for unknown, and what they mean."""
-    values = np.asarray(truth)
-    if class_names is not None:
-        return values.astype(np.int64), [str(name) for name in class_names]
-    unknown = np.array([value is None or value in (-1, "") for value in values.tolist()])
-    found, codes = np.unique(values[~unknown].astype(str), return_inverse=True)
-    result = np.full(len(values), -1, dtype=np.int64)
-    result[~unknown] = codes
-    return result, found.tolist()
+    codes, classes = known_classes(truth)
+    if class_names is None:
+        return codes, classes
+    codes = np.asarray(truth, dtype=np.int64)
+    if codes.max(initial=-1) >= len(class_names):
+        raise ValueError(f"truth holds the code {codes.max()}, but there are {len(class_names)} class_names.")
+    return codes, [str(name) for name in class_names]
 
 
 class _Shown:
@@ -172,26 +179,28 @@ class _Shown:
         self, model: NetworkClusterer, X: Any, item_names: Sequence[str] | None, confidence: NDArray
     ) -> None:
         self.model = model
-        self.X = X
+        self.is_text = hasattr(model, "vectorizer_")
+        # Texts by their places, whatever index they came with; anything else as items, which give any rows.
+        self.X: Any = list(X) if self.is_text else model._source(X).items
         self.names = item_names
         self.confidence = confidence
         self.codes: NDArray[np.int64] | None = None
+        self._range: Scaling | None = None
         self.classes: list[str] = []
-        self.is_text = hasattr(model, "vectorizer_")
         self.is_picture = _pictures.is_picture(model.item_shape_)
 
     def rows(self, indices: NDArray[np.intp]) -> Any:
-        """Some of the data."""
+        """Some of the data, as the model takes it."""
         if self.is_text:
             return [self.X[i] for i in indices.tolist()]
-        if scipy.sparse.issparse(self.X) or (hasattr(self.X, "__getitem__") and hasattr(self.X, "dtype")):
-            return self.X[indices]
-        return self.model._source(self.X).items[indices]
+        return self.X.matrix[indices] if isinstance(self.X, SparseItems) else self.X[indices]
 
     def vectors(self, indices: NDArray[np.intp]) -> Any:
         """Some of the data as vectors of features, sparse or not."""
         rows = self.rows(indices)
-        return self.model.vectorizer_.transform(rows) if self.is_text else rows
+        if self.is_text:
+            return self.model.vectorizer_.transform(rows)
+        return rows if isinstance(self.X, SparseItems) else rows.reshape(len(rows), -1)
 
     def feature_names(self) -> list[str]:
         model: Any = self.model
@@ -216,8 +225,11 @@ class _Shown:
         return self.classes[self.codes[index]]
 
     def pictures(self, indices: NDArray[np.intp], side: int) -> NDArray[np.uint8]:
-        pictures = _pictures.as_pictures(np.asarray(self.rows(indices)), self.model.scaling_)
-        return _pictures.shrunk(pictures, side)
+        """Pictures in the range of all that are shown; the model's own scaling need not be one to look at."""
+        if self._range is None:
+            sample = _content.sample_of_clusters(self.model.labels_, MAP_ITEMS, np.random.default_rng(0))
+            self._range = Scaling.of(self.rows(sample))
+        return _pictures.shrunk(_pictures.as_pictures(self.rows(indices), self._range), side)
 
     def items(self, indices: NDArray[np.intp], main_class: str | None) -> list[dict[str, Any]]:
         """A gallery."""
@@ -290,7 +302,7 @@ def _explained(model: NetworkClusterer, show: _Shown, indices: NDArray[np.intp])
     """What the network goes by in some items of a cluster: pictures, or names of features or words."""
     explanation = explain(model, show.rows(indices))
     if show.is_picture:
-        painted = overlay(np.asarray(show.rows(indices)), explanation.attributions)
+        painted = overlay(show.rows(indices), explanation.attributions)
         return {"explained": [_pictures.data_uri(p) for p in _pictures.shrunk(painted, PICTURE_SIDE)]}
     if explanation.feature_names is None:
         return {}
@@ -328,7 +340,7 @@ def _page_data(
         height, width = pictures.shape[1:3]
         sheet = {"src": _pictures.data_uri(grid), "width": width, "height": height, "columns": columns}
     return {
-        "key": hashlib.sha256(model.labels_.tobytes()).hexdigest()[:16],
+        "key": clustering_key(model.labels_),
         "names": {str(c): name for c, name in (cluster_names or {}).items()},
         "colours": COLOURS,
         "classes": show.classes,
@@ -354,7 +366,11 @@ def _placed(places: NDArray[np.float64], labels: NDArray) -> dict[str, Any]:
 def _kernel(model: NetworkClusterer, show: _Shown, indices: NDArray[np.intp]) -> dict[str, Any] | None:
     if len(indices) < 3:
         return None
-    matrix, borders = _content.kernel_matrix(model.transform(show.rows(indices)), model.labels_[indices])
+    loss = getattr(model, "loss", None)
+    loss = loss if isinstance(loss, DDCLoss) else DDCLoss()
+    matrix, borders = _content.kernel_matrix(
+        model.transform(show.rows(indices)), model.labels_[indices], loss
+    )
     return {"picture": _pictures.data_uri(matrix), "borders": borders, "n": len(indices)}
 
 

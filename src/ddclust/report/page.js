@@ -2,7 +2,8 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const names = {...data.names};
-  const store = `ddclust-names-${data.key}`;
+  // Names that the page came with are part of the key: a page with new ones starts with these.
+  const store = `ddclust-names-${data.key}-${JSON.stringify(data.names)}`;
   try { Object.assign(names, JSON.parse(localStorage.getItem(store) || "{}")); } catch { /* a private window */ }
   const label = (c) => names[c] || `cluster ${c}`;
 
@@ -14,7 +15,7 @@
     input.value = names[input.dataset.cluster] || "";
     input.addEventListener("input", () => {
       const name = input.value.trim();
-      if (name) names[input.dataset.cluster] = name; else delete names[input.dataset.cluster];
+      names[input.dataset.cluster] = name;
       try { localStorage.setItem(store, JSON.stringify(names)); } catch { /* kept on the page only */ }
       showNames();
       draw();
@@ -22,7 +23,8 @@
   }
   showNames();
   document.getElementById("export").addEventListener("click", () => {
-    const content = JSON.stringify({format: "ddclust-names", names}, null, 1) + "\n";
+    const given = Object.fromEntries(Object.entries(names).filter(([, name]) => name));
+    const content = JSON.stringify({format: "ddclust-names", key: data.key, names: given}, null, 1) + "\n";
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([content], {type: "application/json"}));
     link.download = "names.json";
@@ -71,6 +73,7 @@
     const paper = getComputedStyle(document.body).getPropertyValue("--paper");
     if (layout === "simplex") {
       context.strokeStyle = getComputedStyle(document.body).getPropertyValue("--line");
+      context.lineWidth = 1;
       context.beginPath();
       data.map.corners.forEach((corner, i) => context[i ? "lineTo" : "moveTo"](...at(...corner)));
       context.closePath();
@@ -186,6 +189,7 @@
     });
   }
   canvas.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && view.scale === 1) return;  // the page scrolls
     event.preventDefault();
     zoom(Math.exp(-event.deltaY / 300), ...position(event));
   }, {passive: false});
@@ -195,8 +199,13 @@
   document.getElementById("zoom-out").addEventListener("click", () => zoom(1 / 1.6, ...middle()));
   document.getElementById("zoom-reset").addEventListener("click", () => zoom(0, 0, 0));
   chooser.addEventListener("change", () => { layout = chooser.value; zoom(0, 0, 0); });
-  document.getElementById("colour-by").addEventListener("change", (event) => { colourBy = event.target.value; draw(); });
-  for (const button of document.querySelectorAll(".legend button")) {
+  document.getElementById("colour-by").addEventListener("change", (event) => {
+    colourBy = event.target.value;
+    canvas.setAttribute("aria-label", `Map of the items, coloured by ${event.target.selectedOptions[0].text}`);
+    for (const legend of document.querySelectorAll(".legend")) legend.hidden = legend.dataset.of !== colourBy;
+    draw();
+  });
+  for (const button of document.querySelectorAll(".legend button[data-cluster]")) {
     button.addEventListener("click", () => {
       const c = Number(button.dataset.cluster);
       if (!hidden.delete(c)) hidden.add(c);
