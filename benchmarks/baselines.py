@@ -17,6 +17,7 @@ from scaling import exponent
 from ddclust._cell import METHODS, Job
 from ddclust.comparison import Budget, data_file, make_fit
 from ddclust.datasets import NAMED, load_mnist
+from ddclust.metrics import clustering_accuracy
 
 SIZES = (5_000, 10_000, 20_000, 40_000, 70_000)
 BATCH = 256
@@ -29,14 +30,15 @@ def params(method: str, n: int) -> dict:
     return {"layer_iter": epoch, "finetune_iter": epoch, "max_iter": epoch, "tol": 0.0}
 
 
-def growth(method: str, images: np.ndarray) -> list[dict]:
+def growth(method: str, images: np.ndarray, truth: np.ndarray) -> list[dict]:
     rows, fits = [], []
     for n in SIZES:
         with tempfile.TemporaryDirectory() as folder, data_file(Path(folder), images[:n]) as file:
             options = {"runs": 1, "max_iter": 1}
             job = Job(method, params(method, n), 10, 0, options, str(file), str(Path(folder) / "fit"))
             fit = make_fit(job, Budget(), lambda seconds, used: None)
-        print(method, n, fit, flush=True)
+            scores = [clustering_accuracy(truth[:n], np.load(f)) for f in Path(folder).glob("fit/*.npy")]
+        print(method, n, fit, scores, flush=True)
         fits.append(fit)
         rows.append(
             {
@@ -44,6 +46,7 @@ def growth(method: str, images: np.ndarray) -> list[dict]:
                 "target": "(to know)",
                 "median": round(fit["seconds"], 1),
                 "peak MB": fit["peak_mb"],
+                "ACC": scores,
             }
         )
         rows[-1]["what"] += f" (peak {fit['peak_mb']:,.0f} MB)"
@@ -62,7 +65,8 @@ if __name__ == "__main__":
     if NAMED["mnist"].at_hand() != "yes":
         print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
         sys.exit()
-    images = load_mnist().data
-    images = images[np.random.default_rng(0).permutation(len(images))]
+    mnist = load_mnist()
+    order = np.random.default_rng(0).permutation(len(mnist.data))
+    images, truth = mnist.data[order], mnist.target[order]
     methods = [method for method in METHODS if method != "ddc"]
-    save("baselines", [row for method in methods for row in growth(method, images)])
+    save("baselines", [row for method in methods for row in growth(method, images, truth)])

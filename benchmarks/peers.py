@@ -20,7 +20,6 @@ from sklearn.cluster import KMeans
 from training import plain_conv, plain_step
 
 from ddclust import DDCLoss
-from ddclust.baselines import DEC
 from ddclust.datasets import NAMED, load_mnist
 from ddclust.inference import outputs
 from ddclust.metrics import clustering_accuracy, nmi
@@ -101,17 +100,6 @@ def ddc(X: np.ndarray, seed: int) -> list[tuple[float, np.ndarray]]:
     return points
 
 
-def dec(X: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    """As many epochs in batches of the same size as the peer's: no layer-wise training, no early end."""
-    epoch = -(-len(X) // 256)
-    model = DEC(
-        10, layer_iter=0, finetune_iter=EPOCHS * epoch, max_iter=EPOCHS * epoch, tol=0.0, random_state=0
-    )
-    start = time.perf_counter()
-    labels = model.fit_predict(X)
-    return [(time.perf_counter() - start, labels)]
-
-
 def plain_ddc(X: np.ndarray) -> list[tuple[float, np.ndarray]]:
     """The same by a plain PyTorch loop, for one epoch; the network starts as ours do, in a soft way."""
     torch.manual_seed(0)
@@ -137,7 +125,7 @@ def plot(rows: list[dict]) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    for row, marker in zip(rows, "osD^vPX*", strict=False):
+    for row, marker in zip(rows, "osD^vPX", strict=False):
         seconds, information = zip(*[(t, value) for t, value, _ in row["curve"]], strict=True)
         axes.plot(seconds, information, marker=marker, label=row["name"])
     axes.set(
@@ -161,9 +149,6 @@ if __name__ == "__main__":
         curve("plain PyTorch DDC, one epoch", plain_ddc(X), truth),
         curve("UMAP + Gaussian mixture", elsewhere("umap+gmm", X), truth),
         curve("ClustPy DEC, 5 + 5 epochs", elsewhere("clustpy-dec", X), truth),
-        curve("ddclust DEC, 5 + 5 epochs", dec(X), truth),
     ]
-    theirs, ours = (row["curve"][-1][0] for row in rows[-2:])
-    what = "time of ClustPy's DEC / of ddclust's, 5 + 5 epochs"
-    save("peers", [*rows, {"what": what, "target": "> 1", "median": round(theirs / ours, 3)}])
+    save("peers", rows)
     plot(rows)

@@ -1,0 +1,46 @@
+"""DEC against ClustPy's DEC on MNIST in one run: the same layers, epochs and batch size. Labels only score.
+
+ClustPy pre-trains the whole autoencoder only, so the layer-wise part is left out here too.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+
+from _measure import save
+from peers import curve, elsewhere
+
+from ddclust.baselines import DEC
+from ddclust.datasets import NAMED, load_mnist
+
+EPOCHS = 5
+BATCH = 256
+
+
+def ours(X):
+    steps = EPOCHS * -(-len(X) // BATCH)
+    model = DEC(10, layer_iter=0, finetune_iter=steps, max_iter=steps, tol=0.0, random_state=0)
+    start = time.perf_counter()
+    labels = model.fit_predict(X)
+    return [(time.perf_counter() - start, labels)]
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    if NAMED["mnist"].at_hand() != "yes":
+        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
+        sys.exit()
+    mnist = load_mnist()
+    rows = [
+        curve(f"ClustPy DEC, {EPOCHS} + {EPOCHS} epochs", elsewhere("clustpy-dec", mnist.data), mnist.target),
+        curve(f"ddclust DEC, {EPOCHS} + {EPOCHS} epochs", ours(mnist.data), mnist.target),
+    ]
+    seconds = [row["curve"][-1][0] for row in rows]
+    ratio = {
+        "what": "time of ClustPy's DEC / of ddclust's",
+        "target": "> 1",
+        "median": round(seconds[0] / seconds[1], 3),
+    }
+    save("dec", [*rows, ratio])
