@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import time
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def ratio(first, second, repeats: int = 15) -> dict:
 def summary(values: list[float]) -> dict:
     low, median, high = statistics.quantiles(values, n=4)
     return {"median": round(median, 4), "quartiles": [round(low, 4), round(high, 4)], "repeats": len(values)}
+
+
+def mnist_or_exit():
+    """MNIST's 70,000 images and classes; the benchmark is skipped where they are not at hand."""
+    from ddclust.datasets import NAMED, load_mnist
+
+    if NAMED["mnist"].at_hand() != "yes":
+        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
+        sys.exit()
+    return load_mnist()
 
 
 def machine() -> dict:

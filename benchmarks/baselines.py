@@ -6,17 +6,15 @@ are of one fit each, one after the other, so the exponent is the figure to look 
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from _measure import save
+from _measure import mnist_or_exit, save
 from scaling import exponent
 
 from ddclust._cell import METHODS, Job
 from ddclust.comparison import Budget, data_file, make_fit
-from ddclust.datasets import NAMED, load_mnist
 from ddclust.metrics import clustering_accuracy
 
 SIZES = (5_000, 10_000, 20_000, 40_000, 70_000)
@@ -62,10 +60,7 @@ def growth(method: str, images: np.ndarray, truth: np.ndarray) -> list[dict]:
 
 
 if __name__ == "__main__":
-    if NAMED["mnist"].at_hand() != "yes":
-        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
-        sys.exit()
-    mnist = load_mnist()
+    mnist = mnist_or_exit()
     order = np.random.default_rng(0).permutation(len(mnist.data))
     images, truth = mnist.data[order], mnist.target[order]
     methods = [method for method in METHODS if method != "ddc"]

@@ -5,15 +5,13 @@ ClustPy pre-trains the whole autoencoder only, so the layer-wise part is left ou
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 
-from _measure import save
+from _measure import mnist_or_exit, save
 from peers import curve, elsewhere
 
 from ddclust.baselines import DEC
-from ddclust.datasets import NAMED, load_mnist
 
 EPOCHS = 5
 BATCH = 256
@@ -29,10 +27,7 @@ def ours(X):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if NAMED["mnist"].at_hand() != "yes":
-        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
-        sys.exit()
-    mnist = load_mnist()
+    mnist = mnist_or_exit()
     rows = [
         curve(f"ClustPy DEC, {EPOCHS} + {EPOCHS} epochs", elsewhere("clustpy-dec", mnist.data), mnist.target),
         curve(f"ddclust DEC, {EPOCHS} + {EPOCHS} epochs", ours(mnist.data), mnist.target),

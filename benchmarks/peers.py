@@ -15,12 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _measure import save
+from _measure import mnist_or_exit, save
 from sklearn.cluster import KMeans
 from training import plain_conv, plain_step
 
 from ddclust import DDCLoss
-from ddclust.datasets import NAMED, load_mnist
 from ddclust.inference import outputs
 from ddclust.metrics import clustering_accuracy, nmi
 from ddclust.networks import ConvNet
@@ -138,10 +137,7 @@ def plot(rows: list[dict]) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if NAMED["mnist"].at_hand() != "yes":
-        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
-        sys.exit()
-    mnist = load_mnist()
+    mnist = mnist_or_exit()
     X, truth = mnist.data, mnist.target
     rows = [
         curve("k-means, best of 10", k_means(X), truth),

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 
-from _measure import save, seconds, summary
+from _measure import mnist_or_exit, save, seconds, summary
 
 from ddclust import DDC
-from ddclust.datasets import NAMED, load_mnist
 from ddclust.report import report_page
 
 REPEATS = 3
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if NAMED["mnist"].at_hand() != "yes":
-        print("MNIST is not at hand; set DDCLUST_DATA. Skipped.")
-        sys.exit()
-    mnist = load_mnist()
+    mnist = mnist_or_exit()
     ratios, pages = [], []
     for seed in range(REPEATS):
         model = DDC(10, n_init=1, max_iter=1400, patience=None, random_state=seed).fit(mnist.data)
