@@ -587,3 +587,15 @@ def test_a_report_that_fails_loses_nothing(vectors, monkeypatch):
     assert "Warning: the report could not be made: no paper left" in result.output
     assert (folder / "run" / "labels.csv").exists()
     assert not (folder / "run" / "report.html").exists()
+
+
+def test_items_of_unknown_class_do_not_count(vectors):
+    folder, X, y = vectors
+    known = y.astype(float)
+    known[:40] = np.nan
+    np.savez(folder / "some.npz", X=X, y=known)
+    fitted = run("fit", folder / "some.npz", "-k", 3, *QUICK, "--out", folder / "run")
+    assert fitted.exit_code == 0, fitted.output
+    np.save(folder / "labels.npy", np.where(np.arange(150) < 40, 0, y))
+    np.save(folder / "truth.npy", np.where(np.arange(150) < 40, -1, y))
+    assert "1.000  1.000" in run("evaluate", folder / "labels.npy", folder / "truth.npy").output

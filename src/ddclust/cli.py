@@ -786,16 +786,12 @@ class _warnings_as_lines(warnings.catch_warnings):  # noqa: N801 - a context man
 
 def _scores(truth: NDArray, labels: NDArray) -> tuple[str, str]:
     """ACC and NMI of the items whose class is known."""
-    from ddclust.metrics import clustering_accuracy, known_classes, nmi
+    from ddclust.metrics import clustering_accuracy, nmi, of_known_class
 
-    codes, _ = known_classes(truth)
-    known = codes >= 0
-    if not known.any():
+    classes, clusters = of_known_class(truth, labels)
+    if not len(classes):
         return "-", "-"
-    return (
-        f"{clustering_accuracy(codes[known], labels[known]):.3f}",
-        f"{nmi(codes[known], labels[known]):.3f}",
-    )
+    return f"{clustering_accuracy(classes, clusters):.3f}", f"{nmi(classes, clusters):.3f}"
 
 
 def _print_summary(model: DDC, truth: NDArray | None) -> None:

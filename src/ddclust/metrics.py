@@ -83,6 +83,18 @@ def known_classes(truth: ArrayLike) -> tuple[NDArray[np.int64], list[str]]:
     return result, names.tolist()
 
 
+def of_known_class(truth: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.int64], NDArray]:
+    """Classes, as codes, and labels of the items whose class is known.
+
+    Examples
+    --------
+    >>> of_known_class(["b", None, "a"], [7, 8, 9])
+    (array([1, 0]), array([7, 9]))
+    """
+    codes, labels = _checked_pair(known_classes(truth)[0], labels)
+    return codes[codes >= 0], labels[codes >= 0]
+
+
 def order_by_size(labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
     """The numbers of the clusters, the largest first.
 
