@@ -19,6 +19,7 @@ LAYERS = [
     {"_ddc", "baselines"},
     {"run_folder", "_cell", "explain"},
     {"comparison", "plots", "report"},
+    {"experiments"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -106,6 +106,9 @@ class DDC(NetworkClusterer):
         the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
         The share of voting networks that agree on the item's cluster.
+    member_labels_ : ndarray of shape (n_kept, n_samples)
+        The clusters by each of the networks that were kept, in the same numbering, the best first. Not saved with the
+        model.
     runs_ : list of dict
         One record per restart: ``seed``, ``loss`` and its ``terms`` on the whole data, ``n_iter``,
         ``clusters_used``, ``seconds``, ``outcome`` (how it ended), ``history``.
@@ -128,6 +131,8 @@ class DDC(NetworkClusterer):
     snapshots_ : Snapshots
         Of the best run: ``items``, ``epochs`` (those it reached) and ``probabilities`` (epochs, items, clusters).
         Only with ``snapshots``, and not saved with the model.
+    member_snapshots_ : list of Snapshots
+        The same of every run that was kept, the best first.
 
     Examples
     --------
@@ -267,8 +272,14 @@ class DDC(NetworkClusterer):
             modules = [plan.build_from(states[run].tensors) for run in voters]
             self._keep(BatchSource(X, plan.scaling), records, voters, modules)
             self.__dict__.pop("snapshots_", None)
+            self.__dict__.pop("member_snapshots_", None)
             if epochs is not None:
-                self.snapshots_ = self._developed(states[voters[0]].tensors, len(X), records[0]["seed"])
+                items = _runs.snapshot_items(len(X), records[0]["seed"])
+                self.member_snapshots_ = [
+                    _developed(states[run].tensors, items, order)
+                    for run, order in zip(voters, self.cluster_orders_, strict=True)
+                ]
+                self.snapshots_ = self.member_snapshots_[0]
         return self
 
     @classmethod
@@ -356,20 +367,6 @@ class DDC(NetworkClusterer):
                 " the one before."
             )
         return tuple(int(epoch) for epoch in epochs)
-
-    def _developed(self, tensors: dict[str, torch.Tensor], n: int, first_seed: int) -> Snapshots:
-        """The snapshots of the best run from its state."""
-        taken = {
-            int(name.removeprefix(_runs.SNAPSHOT_PREFIX)): probabilities.numpy()[:, self.cluster_orders_[0]]
-            for name, probabilities in tensors.items()
-            if name.startswith(_runs.SNAPSHOT_PREFIX)
-        }
-        items = _runs.snapshot_items(n, first_seed)
-        epochs = np.array(sorted(taken), dtype=np.int64)
-        probabilities = np.empty((len(epochs), len(items), self.n_clusters), dtype=np.float32)
-        for place, epoch in enumerate(epochs):
-            probabilities[place] = taken[epoch]
-        return Snapshots(items, epochs, probabilities)
 
     def _identity(self, X: Items, plan: _runs.Plan) -> dict[str, Any]:
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
@@ -468,6 +465,22 @@ class DDC(NetworkClusterer):
                 " left clusters empty."
             )
         return voters
+
+
+def _developed(
+    tensors: dict[str, torch.Tensor], items: NDArray[np.intp], cluster_order: NDArray[np.int64]
+) -> Snapshots:
+    """The snapshots of a run from its state."""
+    taken = {
+        int(name.removeprefix(_runs.SNAPSHOT_PREFIX)): probabilities.numpy()[:, cluster_order]
+        for name, probabilities in tensors.items()
+        if name.startswith(_runs.SNAPSHOT_PREFIX)
+    }
+    epochs = np.array(sorted(taken), dtype=np.int64)
+    probabilities = np.empty((len(epochs), len(items), len(cluster_order)), dtype=np.float32)
+    for place, epoch in enumerate(epochs):
+        probabilities[place] = taken[epoch]
+    return Snapshots(items, epochs, probabilities)
 
 
 def _warn(message: str) -> None:

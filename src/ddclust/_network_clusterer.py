@@ -65,8 +65,10 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         self.cluster_orders_ = [np.arange(self.n_clusters)] * len(voters)
         raw = self._member_probabilities(source)
         self.cluster_orders_ = _aligned_by_size(raw)
-        vote, self.probabilities_ = combine([p[:, o] for p, o in zip(raw, self.cluster_orders_, strict=True)])
+        members = [p[:, o] for p, o in zip(raw, self.cluster_orders_, strict=True)]
+        vote, self.probabilities_ = combine(members)
         self.labels_, self.agreement_ = vote
+        self.member_labels_ = np.stack([p.argmax(axis=1) for p in members])
         self.runs_ = records
         self.voters_ = voters
         self.history_ = records[voters[0]]["history"]

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -75,6 +75,7 @@ def compare(
     runs: int = 4,
     max_choices: int = 9,
     max_iter: int = 7000,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     seed: int = 0,
     verbose: bool | int = False,
@@ -100,6 +101,8 @@ def compare(
         Hyperparameters to try of methods that have them, the default first.
     max_iter : int, default=7000
         Of DDC.
+    params : mapping of method to mapping, optional
+        Parameters of methods, such as ``{"dec": {"finetune_iter": 1000}}``, for each of their choices.
     budget : Budget
         Of a single fit.
     seed : int, default=0
@@ -128,14 +131,14 @@ def compare(
     lock = _claim(folder, data, n_clusters)
     try:
         with data_file(folder, data) as file:
-            jobs = list(_jobs(folder, file, methods, n_clusters, options, max_choices, seed))
+            jobs = list(_jobs(folder, file, methods, n_clusters, options, max_choices, params or {}, seed))
             with tqdm(jobs, unit="fit", disable=not verbose) as bar:
                 for job in bar:
                     bar.set_description(job.method)
                     if not _is_made(job, budget):
                         make_fit(job, budget, partial(_show, bar))
         cells = [cell for job in jobs for cell in _cells(job)]
-        protocol = {"seed": seed, "choices": max_choices, **options}
+        protocol = {"seed": seed, "choices": max_choices, "params": params or {}, **options}
         rows = []
         for title in (title for method in methods for title in METHODS[method].titles):
             of_title = [cell for cell in cells if cell.title == title]
@@ -201,15 +204,19 @@ def _jobs(
     n_clusters: int,
     options: dict[str, int],
     max_choices: int,
+    params: Mapping[str, Mapping[str, Any]],
     seed: int,
 ) -> Iterator[Job]:
     for name in methods:
         method = METHODS[name]
         own_options = {option: options[option] for option in method.options}
-        for number, params in enumerate(method.choices[:max_choices]):
+        for number, choice in enumerate(method.choices[:max_choices]):
             for run in range(options["runs"] if method.restarts else 1):
                 place = folder / "fits" / f"{name}-{number}-{run}"
-                yield Job(name, params, n_clusters, seed + run, own_options, str(file), str(place.resolve()))
+                own_params = choice | dict(params.get(name, {}))
+                yield Job(
+                    name, own_params, n_clusters, seed + run, own_options, str(file), str(place.resolve())
+                )
 
 
 def _show(bar: tqdm, seconds: float, used: int) -> None:

@@ -24,17 +24,19 @@ SOFT_START = 0.1
 class ClusteringHead(nn.Module):
     """ReLU, batch normalisation, then the output layer; returns (hidden, logits).
 
-    The kernel of the loss is computed on ``hidden``, the normalised representation.
+    The kernel of the loss is computed on ``hidden``, the normalised representation. With ``norm_first`` the
+    normalisation comes before the ReLU, another reading of the paper.
     """
 
-    def __init__(self, n_hidden: int, n_clusters: int) -> None:
+    def __init__(self, n_hidden: int, n_clusters: int, *, norm_first: bool = False) -> None:
         super().__init__()
+        self.norm_first = norm_first
         self.relu = nn.ReLU()
         self.norm = nn.BatchNorm1d(n_hidden)
         self.output = nn.Linear(n_hidden, n_clusters)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = self.norm(self.relu(x))  # (n, n_hidden)
+        hidden = self.relu(self.norm(x)) if self.norm_first else self.norm(self.relu(x))  # (n, n_hidden)
         return hidden, self.output(hidden)  # (n, n_hidden), (n, k)
 
 
@@ -49,6 +51,8 @@ class ConvNet(nn.Module):
     n_clusters : int
     init : {"soft", "he"}, default="soft"
         See :func:`initialise`.
+    norm_first : bool, default=False
+        See :class:`ClusteringHead`.
 
     Examples
     --------
@@ -57,7 +61,9 @@ class ConvNet(nn.Module):
     (torch.Size([4, 100]), torch.Size([4, 10]))
     """
 
-    def __init__(self, input_shape: tuple[int, ...], n_clusters: int, *, init: Init = "soft") -> None:
+    def __init__(
+        self, input_shape: tuple[int, ...], n_clusters: int, *, init: Init = "soft", norm_first: bool = False
+    ) -> None:
         super().__init__()
         channels, height, width = input_shape
         if min(height, width) < SMALLEST_IMAGE:
@@ -81,7 +87,7 @@ class ConvNet(nn.Module):
             nn.Flatten(),
             nn.Linear(n_flat, 100),
         )
-        self.head = ClusteringHead(100, n_clusters)
+        self.head = ClusteringHead(100, n_clusters, norm_first=norm_first)
         initialise(self, init)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -100,6 +106,8 @@ class MLP(nn.Module):
     n_clusters : int
     init : {"soft", "he"}, default="soft"
         See :func:`initialise`.
+    norm_first : bool, default=False
+        See :class:`ClusteringHead`.
 
     Examples
     --------
@@ -108,7 +116,9 @@ class MLP(nn.Module):
     (torch.Size([4, 500]), torch.Size([4, 3]))
     """
 
-    def __init__(self, input_shape: tuple[int, ...], n_clusters: int, *, init: Init = "soft") -> None:
+    def __init__(
+        self, input_shape: tuple[int, ...], n_clusters: int, *, init: Init = "soft", norm_first: bool = False
+    ) -> None:
         super().__init__()
         n_features = 1
         for side in input_shape:
@@ -121,7 +131,7 @@ class MLP(nn.Module):
             nn.ReLU(),
             nn.Linear(200, 500),
         )
-        self.head = ClusteringHead(500, n_clusters)
+        self.head = ClusteringHead(500, n_clusters, norm_first=norm_first)
         initialise(self, init)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -75,8 +75,13 @@ def load_reuters(*, per_class: int = 54_000, random_state: int = 0) -> Bunch:
     )
 
 
-def load_reuters21578() -> Bunch:
+def load_reuters21578(*, per_class: int | None = None) -> Bunch:
     """Reuters-21578: title and body of the stories with exactly one of the topics earn, acq, crude and trade.
+
+    Parameters
+    ----------
+    per_class : int, optional
+        So many stories of each topic, drawn at random; by default all.
 
     Returns
     -------
@@ -85,12 +90,16 @@ def load_reuters21578() -> Bunch:
     """
     records = [record for _, record in read_json_lines(need(REUTERS_21578, "reuters21578"))]
     chosen = [r for r in records if len(r["topics"]) == 1 and r["topics"][0] in TOPICS]
+    target = np.array([TOPICS.index(r["topics"][0]) for r in chosen])
+    if per_class is not None:
+        places = balanced_choice(target, per_class, random_state=0)
+        chosen, target = [chosen[place] for place in places], target[places]
     return make_bunch(
         [f"{r['title']}\n{r['body']}" for r in chosen],
-        target=np.array([TOPICS.index(r["topics"][0]) for r in chosen]),
+        target=target,
         target_names=TOPICS,
         item_names=[str(r["id"]) for r in chosen],
-        name="reuters21578",
+        name="reuters21578" if per_class is None else "reuters21578-balanced",
         about="Reuters news of 1987 (Reuters-21578, distribution 1.0) of the four largest topics, as texts.",
     )
 
@@ -117,8 +126,13 @@ def load_agnews() -> Bunch:
     return bunch
 
 
-def load_rcv1_subset() -> Bunch:
+def load_rcv1_subset(*, per_class: int | None = None) -> Bunch:
     """A part of RCV1: 5,107 stories with one root category, of unequal classes, TF-IDF of 944 terms.
+
+    Parameters
+    ----------
+    per_class : int, optional
+        So many stories of each category, drawn at random; by default all.
 
     Returns
     -------
@@ -127,13 +141,16 @@ def load_rcv1_subset() -> Bunch:
     """
     pattern = read_npz(need(RCV1_SUBSET, "rcv1-subset"), Reading())
     keep = np.flatnonzero(pattern.target >= 0)
+    if per_class is not None:
+        keep = keep[balanced_choice(pattern.target[keep], per_class, random_state=0)]
     return make_bunch(
         tfidf(pattern.data[keep]),
         target=pattern.target[keep].astype(np.int64),
         target_names=ROOTS,
         item_names=[str(i) for i in keep],
-        name="rcv1-subset",
-        about="Reuters news (RCV1-v2, subset 1) of four root categories, TF-IDF of 944 terms, imbalanced.",
+        name="rcv1-subset" if per_class is None else "rcv1-subset-balanced",
+        about="Reuters news (RCV1-v2, subset 1) of four root categories, TF-IDF of 944 terms"
+        + (", imbalanced." if per_class is None else "."),
     )
 
 

@@ -1,0 +1,106 @@
+"""What experiments are made of: a cell is one method, or one choice of parameters, on one data set."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ddclust._ddc import DDC
+from ddclust._model_format import params_to_json
+
+# What a result does not depend on, or what a fit is given by the runner.
+INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state", "verbose")
+BUDGETS = ("quick", "standard", "paper")
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Fits of DDC that differ by their seeds alone: so many times the best of ``n_init`` restarts.
+
+    Every run that a fit keeps (``n_vote`` of them) is scored, so ``n_vote=n_init`` scores all.
+    """
+
+    params: Mapping[str, Any]
+    repetitions: int = 1
+    seed: int = 0
+
+    def protocol(self) -> dict[str, Any]:
+        params = params_to_json(DDC(**self.params).get_params(deep=False))
+        return {
+            "method": "ddc",
+            "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
+            "repetitions": self.repetitions,
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A method that DDC is compared with: the best of its hyperparameters, by :mod:`ddclust.comparison`."""
+
+    method: str
+    runs: int
+    choices: int
+    params: Mapping[str, Any] = field(default_factory=dict)
+    minutes: float = float("inf")
+
+    def protocol(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "runs": self.runs,
+            "choices": self.choices,
+            "params": dict(self.params),
+            "minutes": None if self.minutes == float("inf") else self.minutes,
+        }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: ``draw(bunch, model)`` gets the first of the fits, None if the figure is of none."""
+
+    draw: Callable[..., Any]
+    of: Fits | None = None
+    caption: str = ""
+
+    def protocol(self) -> dict[str, Any]:
+        return {
+            "method": "figure",
+            "draw": self.draw.__name__,
+            "of": None if self.of is None else self.of.protocol(),
+            "caption": self.caption,
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A piece of work that leaves one JSON file, and for a picture one image."""
+
+    experiment: str
+    data: str
+    name: str
+    n_clusters: int
+    work: Fits | Rival | Picture
+    budget: str
+
+    def protocol(self) -> dict[str, Any]:
+        """All that the result depends on, but for the data and the versions of the libraries."""
+        return json.loads(json.dumps({"n_clusters": self.n_clusters, **self.work.protocol()}))
+
+    @property
+    def key(self) -> str:
+        """How the cell is called in files and on the command line."""
+        return f"{self.experiment}/{self.data}/{self.name}"
+
+    @property
+    def command(self) -> str:
+        """What makes this cell again."""
+        return f"ddclust reproduce {self.experiment} --data {self.data} --cell {self.name} --budget {self.budget}"
+
+
+def fits_key(data: str, n_clusters: int, fits: Fits) -> str:
+    """The folder of fits: the same for cells that ask for the same ones, so that they are made once."""
+    text = json.dumps({"n_clusters": n_clusters, **fits.protocol()}, sort_keys=True)
+    return f"{data}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -1,0 +1,270 @@
+"""Each table and figure of the paper as a list of cells; the budgets say how large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from torch import Tensor, nn
+
+from ddclust.experiments import _figures
+from ddclust.experiments._cells import BUDGETS, Cell, Fits, Picture, Rival
+from ddclust.losses import TERMS, DDCLoss
+from ddclust.networks import MLP, ConvNet
+
+IMAGES = {"mnist": 10, "seals-3": 3, "seals-2": 2}
+# RCV1 itself, where it can be fetched, and what stands in for it.
+TEXTS = {"reuters": 4, "agnews": 4, "rcv1-subset": 4, "rcv1-subset-balanced": 4, "reuters21578-balanced": 4}
+CLUSTERS = {**IMAGES, **TEXTS}
+ABLATED = {"mnist": 10, "rcv1-subset": 4}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How large an experiment is. ``fraction`` shortens what the others do not say."""
+
+    restarts: int  # of DDC in Table 1
+    iterations: dict[str, int]  # of DDC in Table 1; "images" and "texts" where the data set is not named
+    eliminate: bool
+    runs: int  # of k-means and ITC
+    choices: int
+    dec: dict[str, dict[str, Any]]  # DEC's schedule by data set; "" where it is not named
+    dec_runs: int
+    repeated: tuple[int, int]  # of Table 2: repetitions, and restarts of each
+    repeated_iterations: dict[str, int]
+    seeds: int  # of each reading
+
+
+SIZES = {
+    "quick": Budget(
+        restarts=3,
+        iterations={"images": 200, "texts": 300},
+        eliminate=False,
+        runs=2,
+        choices=1,
+        dec={"": {"layer_iter": 20, "finetune_iter": 60, "max_iter": 100}},
+        dec_runs=1,
+        repeated=(2, 1),
+        repeated_iterations={"mnist": 100, "rcv1-subset": 300},
+        seeds=1,
+    ),
+    "standard": Budget(
+        restarts=20,
+        iterations={"mnist": 7000, "images": 2000, "texts": 5000},
+        eliminate=True,
+        runs=20,
+        choices=9,
+        dec={"mnist": {}, "": {"layer_iter": 300, "finetune_iter": 1500, "max_iter": 3000}},
+        dec_runs=1,
+        repeated=(5, 2),
+        repeated_iterations={"mnist": 1050, "rcv1-subset": 3000},
+        seeds=4,
+    ),
+    "paper": Budget(
+        restarts=20,
+        iterations={"images": 70_000, "texts": 70_000},
+        eliminate=False,
+        runs=20,
+        choices=9,
+        dec={
+            "": {
+                "pretraining": "sgd",
+                "layer_iter": 50_000,
+                "finetune_iter": 100_000,
+                "update_interval": 160,
+            }
+        },
+        dec_runs=20,
+        repeated=(5, 20),
+        repeated_iterations={"mnist": 70_000, "rcv1-subset": 70_000},
+        seeds=5,
+    ),
+}
+assert tuple(SIZES) == BUDGETS
+
+
+def table1_fits(data: str, size: Budget) -> Fits:
+    """DDC and DDC-VOTE: the best of many restarts, and the vote of the best three."""
+    iterations = size.iterations.get(data, size.iterations["images" if data in IMAGES else "texts"])
+    params = {
+        "n_init": size.restarts,
+        "n_vote": 3,
+        "max_iter": iterations,
+        "patience": None,
+        "early_elimination": size.eliminate,
+    }
+    if data == "mnist":
+        params["snapshots"] = tuple(range(iterations // 700 + 1))
+    return Fits(params)
+
+
+def table1(budget: str) -> Iterator[Cell]:
+    """Table 1: every method on every data set."""
+    size = SIZES[budget]
+    for data, k in CLUSTERS.items():
+        yield Cell("table1", data, "ddc", k, table1_fits(data, size), budget)
+        rivals = [
+            Rival("k-means", size.runs, 1),
+            Rival("sec", 1, size.choices),
+            Rival("ldmgi", 1, size.choices),
+            Rival("dec", size.dec_runs, 1, size.dec.get(data, size.dec[""])),
+        ]
+        if data in ("mnist", "reuters"):  # where the paper has none either
+            rivals += [Rival(name, 1, 1, minutes=30) for name in ("itc-parzen", "itc-knn")]
+        else:
+            rivals += [Rival(name, min(size.runs, 3), size.choices) for name in ("itc-parzen", "itc-knn")]
+        for rival in rivals:
+            yield Cell("table1", data, rival.method, k, rival, budget)
+
+
+def repeated_fits(data: str, size: Budget, loss: DDCLoss) -> Fits:
+    """Repetitions of best-of-n, every run of them scored."""
+    repetitions, restarts = size.repeated
+    params = {
+        "loss": loss,
+        "n_init": restarts,
+        "n_vote": restarts,
+        "max_iter": size.repeated_iterations[data],
+        "patience": None,
+    }
+    return Fits(params, repetitions)
+
+
+SUBSETS = {
+    "l1": (0,),
+    "l2": (1,),
+    "l3": (2,),
+    "l1+l2": (0, 1),
+    "l1+l3": (0, 2),
+    "l2+l3": (1, 2),
+    "l1+l2+l3": (0, 1, 2),
+}
+
+
+def table2(budget: str) -> Iterator[Cell]:
+    """Table 2: all subsets of the terms of the loss."""
+    for data, k in ABLATED.items():
+        for name, numbers in SUBSETS.items():
+            loss = DDCLoss(terms=tuple(TERMS[number] for number in numbers))
+            yield Cell("table2", data, name, k, repeated_fits(data, SIZES[budget], loss), budget)
+
+
+def divergences(budget: str) -> Iterator[Cell]:
+    """Section 5.5: other divergences in place of Cauchy-Schwarz."""
+    for name in ("cauchy_schwarz", "kullback_leibler", "kullback_leibler_cosine"):
+        fits = repeated_fits("mnist", SIZES[budget], DDCLoss(divergence=name))  # type: ignore[arg-type]
+        yield Cell("divergences", "mnist", name, 10, fits, budget)
+
+
+class RescaledInput(nn.Module):
+    """A network behind ``2 x - 1`` or, with ``standardise``, a batch normalisation without parameters."""
+
+    def __init__(self, network: nn.Module, n_channels: int, *, standardise: bool) -> None:
+        super().__init__()
+        self.network = network
+        self.norm = nn.BatchNorm2d(n_channels, affine=False) if standardise else None
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        hidden, logits = self.network(2 * x - 1 if self.norm is None else self.norm(x))
+        return hidden, logits
+
+
+def conv_norm_first(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+    """Batch normalisation before the ReLU."""
+    return ConvNet(input_shape, n_clusters, norm_first=True)
+
+
+def mlp_norm_first(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+    """Batch normalisation before the ReLU."""
+    return MLP(input_shape, n_clusters, norm_first=True)
+
+
+def conv_symmetric_input(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+    """Pixels in [-1, 1]."""
+    return RescaledInput(ConvNet(input_shape, n_clusters), input_shape[0], standardise=False)
+
+
+def conv_standardised_input(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+    """Pixels of mean 0 and variance 1."""
+    return RescaledInput(ConvNet(input_shape, n_clusters), input_shape[0], standardise=True)
+
+
+# One thing changed at a time, from squared median, means and soft start.
+VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "mnist": {
+        "norm-first": {"network": conv_norm_first},
+        "symmetric-input": {"network": conv_symmetric_input},
+        "standardised-input": {"network": conv_standardised_input},
+        "rate-1e-4": {"learning_rate": 1e-4},
+    },
+    "rcv1-subset": {
+        "norm-first": {"network": mlp_norm_first, "learning_rate": 1e-5},
+        "rate-1e-4": {"learning_rate": 1e-4},
+        "rate-1e-3": {"learning_rate": 1e-3},
+    },
+}
+
+
+def readings(budget: str) -> Iterator[Cell]:
+    """Which reading of the paper comes closest to its results."""
+    size = SIZES[budget]
+    for data, k in ABLATED.items():
+        shared = {
+            "n_init": max(size.seeds, 2),  # several restarts train on one thread each
+            "n_vote": max(size.seeds, 2),
+            "max_iter": size.repeated_iterations[data],
+            "patience": None,
+        }
+        for rule, reduction, init in product(("squared_median", "median"), ("mean", "sum"), ("soft", "he")):
+            loss = DDCLoss(bandwidth_rule=rule, reduction=reduction)  # type: ignore[arg-type]
+            fits = Fits({"loss": loss, "init": init, **shared})
+            yield Cell("readings", data, f"{rule}-{reduction}-{init}", k, fits, budget)
+        for name, changed in VARIATIONS[data].items():
+            yield Cell("readings", data, name, k, Fits({**changed, **shared}), budget)
+
+
+def figures(budget: str) -> Iterator[Cell]:
+    """The paper's figures, and two of our own about how the loss relates to accuracy."""
+    size = SIZES[budget]
+    mnist, seals_3, seals_2 = (table1_fits(data, size) for data in ("mnist", "seals-3", "seals-2"))
+    iterations = size.iterations["images"]
+    several = {"n_init": min(size.restarts, 4), "patience": None}
+    ring = Fits({**several, "max_iter": 2000 if budget != "quick" else 500})
+    triangle = Fits({**several, "max_iter": 218 * 5, "snapshots": (0, 1, 5)})
+    ten = Fits({**several, "max_iter": iterations})
+    cells = [
+        ("ring-and-disc", "circles", 2, Picture(_figures.ring_and_disc, ring)),
+        ("simplex", "mnist-3", 3, Picture(_figures.simplex, triangle)),
+        ("gallery-seals-2", "seals-2", 2, Picture(_figures.gallery, seals_2)),
+        ("gallery-seals-3", "seals-3", 3, Picture(_figures.gallery, seals_3)),
+        ("gallery-seals-3-into-10", "seals-3", 10, Picture(_figures.gallery_without_classes, ten)),
+        ("gallery-mnist", "mnist", 10, Picture(_figures.gallery, mnist)),
+        ("loss-terms", "mnist", 10, Picture(_figures.loss_terms, mnist)),
+        (
+            "supervised",
+            "mnist",
+            10,
+            Picture(_figures.supervised if budget != "quick" else _figures.supervised_briefly),
+        ),
+        ("kernel-matrix", "mnist", 10, Picture(_figures.kernel_matrix, mnist)),
+        ("guided-backpropagation", "mnist", 10, Picture(_figures.guided_backpropagation, mnist)),
+        ("restarts", "mnist", 10, Picture(_figures.restarts, mnist)),
+    ]
+    for name, data, k, picture in cells:
+        yield Cell("figures", data, name, k, picture, budget)
+
+
+EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
+    "readings": readings,
+    "table1": table1,
+    "table2": table2,
+    "divergences": divergences,
+    "figures": figures,
+}
+
+
+def declared(experiment: str, budget: str) -> list[Cell]:
+    """The cells of an experiment."""
+    return list(EXPERIMENTS[experiment](budget))
