@@ -224,7 +224,7 @@ class DDC(NetworkClusterer):
         """
         return cls(
             n_clusters,
-            loss=DDCLoss(),
+            loss=DDCLoss.paper(),
             init="he",
             n_init=20,
             n_vote=n_vote,

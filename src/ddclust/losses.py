@@ -8,7 +8,7 @@ kernel matrix (n, n), ``M`` closeness to the simplex corners (n, k).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import torch
 from torch import Tensor
@@ -353,6 +353,17 @@ class DDCLoss:
         _check_choices(
             self.bandwidth, self.bandwidth_rule, self.reduction, self.terms, self.weights, self.divergence
         )
+
+    @classmethod
+    def paper(cls) -> Self:
+        """The reading of the paper that comes closest to its results; docs/readings.md says which others were tried.
+
+        Examples
+        --------
+        >>> DDCLoss.paper() == DDCLoss()
+        True
+        """
+        return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(

@@ -3,17 +3,19 @@
 from ddclust.experiments._cells import BUDGETS, Cell, Fits, Rival
 from ddclust.experiments._declared import EXPERIMENTS, declared
 from ddclust.experiments._page import write_page
-from ddclust.experiments._runner import Place, State, run_cell, state
+from ddclust.experiments._runner import BusyError, Place, State, read_result, run_cell, state
 
 __all__ = [
     "BUDGETS",
     "EXPERIMENTS",
+    "BusyError",
     "Cell",
     "Fits",
     "Place",
     "Rival",
     "State",
     "declared",
+    "read_result",
     "run_cell",
     "state",
     "write_page",

@@ -82,6 +82,15 @@ class MonitoredTerms(NamedTuple):
     corners: Tensor
 
 
+def monitored(module: nn.Module, x: Tensor, classes: Tensor) -> MonitoredTerms:
+    """The objective of supervised training, with DDC's terms beside it."""
+    hidden, logits = module(x)
+    cross_entropy = nn.functional.cross_entropy(logits, classes)
+    with torch.no_grad():
+        watched = ddc_loss(hidden, logits.softmax(dim=1))
+    return MonitoredTerms(cross_entropy, *watched)
+
+
 def supervised(bunch: Bunch, fit: None) -> Drawn:
     """The same network trained with the classes by the same loop, and DDC's loss meanwhile."""
     return _supervised(bunch, SUPERVISED_EPOCHS)
@@ -108,11 +117,7 @@ def train_supervised(
     truth = torch.from_numpy(np.asarray(classes, dtype=np.int64))
 
     def objective(module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> MonitoredTerms:
-        hidden, logits = module(x)
-        cross_entropy = nn.functional.cross_entropy(logits, truth[indices])
-        with torch.no_grad():
-            watched = ddc_loss(hidden, logits.softmax(dim=1))
-        return MonitoredTerms(cross_entropy, *watched)
+        return monitored(module, x, truth[indices])
 
     history: list[dict[str, float]] = []
     epochs, accuracies = [], []

@@ -41,21 +41,26 @@ class BusyError(RuntimeError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where results, figures and what is under way are kept."""
+    """Where things are kept: RESULTS.md, and in ``experiments`` beside it results, figures and what is under way."""
 
     folder: Path
 
+    @property
+    def page(self) -> Path:
+        """What is written from all results."""
+        return self.folder / "RESULTS.md"
+
     def result(self, cell: Cell) -> Path:
         """The JSON file of a cell."""
-        return self.folder / "results" / cell.budget / f"{cell.key}.json"
+        return self.folder / "experiments" / "results" / cell.budget / f"{cell.key}.json"
 
     def picture(self, cell: Cell) -> Path:
         """The image of a cell that is a figure."""
-        return self.folder / "figures" / cell.budget / f"{cell.name}.png"
+        return self.folder / "experiments" / "figures" / cell.budget / f"{cell.name}.png"
 
     def work(self, name: str) -> Path:
         """A folder for what is under way. It can be deleted once all is done."""
-        return self.folder / "work" / name
+        return self.folder / "experiments" / "work" / name
 
 
 def state(cell: Cell, place: Place) -> State:
@@ -276,7 +281,7 @@ def _fitted(cell: Cell, fits: Fits, number: int, bunch: Bunch, place: Place, ver
         for run, snapshots in enumerate(getattr(model, "member_snapshots_", [])):
             arrays |= {f"{name}{run}": value for name, value in snapshots._asdict().items()}
         content = io.BytesIO()
-        np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(content, **arrays)
         write_file(arrays_file, content.getvalue())
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
     given = {name: fits.params.get(name) for name in ("network", "loss") if callable(fits.params.get(name))}
