@@ -212,10 +212,10 @@ class DDC(NetworkClusterer):
     def paper(
         cls, n_clusters: int, *, n_vote: int = 1, random_state: Any = None, verbose: bool | int = False
     ) -> Self:
-        """The paper's protocol: 20 restarts of 70,000 iterations each, He initialisation throughout.
+        """The paper's protocol: 20 restarts of 70,000 iterations each; with ``n_vote=3`` it is DDC-VOTE.
 
-        With ``n_vote=3`` it is DDC-VOTE. The loss is ``DDCLoss()``, the reading that comes close to the
-        paper's results, not the text's letter. Change anything else by ``set_params``.
+        Loss and initialisation are the reading of the paper that comes closest to its results, not the text's
+        letter: see docs/readings.md. Change anything else by ``set_params``.
 
         Examples
         --------
@@ -225,7 +225,7 @@ class DDC(NetworkClusterer):
         return cls(
             n_clusters,
             loss=DDCLoss.paper(),
-            init="he",
+            init="soft",
             n_init=20,
             n_vote=n_vote,
             max_iter=70_000,

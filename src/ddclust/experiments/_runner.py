@@ -159,7 +159,11 @@ def _processor() -> str:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return _time(time.time())
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _work_folder(cell: Cell, place: Place) -> Path:
@@ -187,8 +191,8 @@ def _rival(cell: Cell, rival: Rival, bunch: Bunch, folder: Path, verbose: bool) 
         budget=comparison.Budget(seconds=60 * rival.minutes),
         verbose=verbose,
     )
-    shutil.rmtree(folder / "comparison" / "labels", ignore_errors=True)
-    return {"rows": rows}
+    made = sorted(file.stat().st_mtime for file in (folder / "comparison" / "fits").glob("*/result.json"))
+    return {"rows": rows, "fits_made": {"first": _time(made[0]), "last": _time(made[-1])}}
 
 
 def _fits(cell: Cell, fits: Fits, bunch: Bunch, place: Place, verbose: bool) -> dict[str, Any]:
