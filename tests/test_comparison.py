@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.datasets import make_blobs
 
 from ddclust import _cell, comparison
 from ddclust.comparison import Budget, Cell, ComparisonError, chosen_without_labels, compare, row
@@ -216,6 +217,15 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
     with pytest.raises(ComparisonError, match="other files"):
         compare(np.eye(4), 2, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["diary.txt"]
+
+
+def test_parameters_of_a_method_are_handed_to_each_of_its_choices(tmp_path):
+    X, y = make_blobs(60, centers=2, random_state=0)
+    given = {"dec": {"layers": [5, 2], "layer_iter": 3, "finetune_iter": 4, "max_iter": 5}}
+    compare(X, 2, tmp_path / "c", truth=y, methods=["dec", "k-means"], runs=1, params=given)
+    jobs = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "c").glob("fits/*/job.json")}
+    assert jobs["dec-0-0"]["params"] == given["dec"]
+    assert jobs["k-means-0-0"]["params"] == {}
 
 
 def test_unknown_method(tmp_path):

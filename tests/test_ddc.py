@@ -300,7 +300,7 @@ def test_clone_and_pickle(blobs):
 
 def test_paper_s_protocol():
     model = DDC.paper(10, random_state=3)
-    assert (model.n_init, model.max_iter, model.batch_size, model.init) == (20, 70_000, 100, "he")
+    assert (model.n_init, model.max_iter, model.batch_size, model.init) == (20, 70_000, 100, "soft")
     assert model.patience is None
 
 
@@ -335,6 +335,18 @@ def test_a_snapshot_is_the_network_at_the_end_of_that_epoch(blobs):
     early = quick(max_iter=10, patience=None).fit(X)
     raw = early.probabilities_[:, np.argsort(early.cluster_orders_[0])]
     assert np.array_equal(late.snapshots_.probabilities[0], raw[:, late.cluster_orders_[0]])
+
+
+def test_every_member_s_labels_and_snapshots_are_kept(blobs):
+    X, _ = blobs
+    model = quick(n_init=3, n_vote=2, max_iter=40, snapshots=(0, 2)).fit(X)
+    members = model.member_probabilities(X)
+    assert np.array_equal(model.member_labels_, [p.argmax(axis=1) for p in members])
+    assert [s.epochs.tolist() for s in model.member_snapshots_] == [[0, 2]] * 2
+    assert np.array_equal(model.member_snapshots_[0].probabilities, model.snapshots_.probabilities)
+    first, second = (s.probabilities for s in model.member_snapshots_)
+    assert not np.array_equal(first, second)
+    assert not hasattr(model.set_params(snapshots=None).fit(X), "member_snapshots_")
 
 
 def test_snapshots_are_the_same_wherever_runs_are(blobs):

@@ -80,6 +80,16 @@ def test_seals():
         load_seals(size=48)
 
 
+@pytest.mark.parametrize(("name", "per_class"), [("reuters21578", 350), ("rcv1-subset", 400)])
+def test_balanced_choices_have_as_many_of_each_class(name, per_class):
+    needs(name)
+    whole, balanced = load(name), load(f"{name}-balanced")
+    assert np.bincount(balanced.target).tolist() == [per_class] * 4
+    classes = dict(zip(whole.item_names, whole.target.tolist(), strict=True))
+    assert [classes[item] for item in balanced.item_names] == balanced.target.tolist()
+    assert balanced.name == f"{name}-balanced"
+
+
 def test_reuters21578_agrees_with_the_counts_made_elsewhere():
     needs("reuters21578")
     other = _store.find("reuters21578_4c_counts2000.npz")

@@ -61,6 +61,17 @@ def test_soft_start_leaves_assignments_undecided(network):
     assert he.softmax(1).max(1).values.mean() > 0.35
 
 
+@pytest.mark.parametrize(("network", "shape"), [(ConvNet, (1, 28, 28)), (MLP, (20,))])
+def test_norm_first_puts_the_relu_last(network, shape):
+    x = torch.randn(50, *shape)
+    after, _ = network(shape, 3)(x)
+    first, _ = network(shape, 3, norm_first=True)(x)
+    assert (after < 0).any()
+    torch.testing.assert_close(after.mean(dim=0), torch.zeros(after.shape[1]), atol=1e-4, rtol=0)
+    assert (first >= 0).all()
+    assert 0.3 < (first > 0).float().mean() < 0.7
+
+
 def test_unknown_init_is_named():
     with pytest.raises(ValueError, match="'xavier'"):
         MLP((2,), 2, init="xavier")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
@@ -23,9 +22,11 @@ from ddclust.sources import BatchSource, Scaling, input_shape
 from ddclust.training import Trainer
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ddclust.experiments._runner import Fitted
 
-Drawn = tuple[Figure, dict[str, Any]]
+Drawn = tuple["Figure", dict[str, Any]]
 KERNEL_ITEMS = 1000
 EXPLAINED = 10
 SUPERVISED_EPOCHS = 3
