@@ -303,7 +303,7 @@ def training_curves(
         )
     scale = "loss, rescaled to [0, 1]" if accuracy is None else "accuracy; losses rescaled to [0, 1]"
     axis.set(xlabel="epoch", ylabel=scale, ylim=(-0.03, 1.03))
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
     axis.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right center", frameon=False, fontsize=9)
     return figure

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Drawn = tuple["Figure", dict[str, Any]]
 KERNEL_ITEMS = 1000
 EXPLAINED = 10
-SUPERVISED_EPOCHS = 3
-# Records of supervised training, so that the curves show its first steps.
-SUPERVISED_RECORD_ITEMS = 7000
+SUPERVISED_EPOCHS = 2
+# Items from one record of supervised training to the next: it is quick, and the curves should show how it begins.
+SUPERVISED_RECORD_ITEMS = 1400
 
 
 def ring_and_disc(bunch: Bunch, fit: Fitted) -> Drawn:
