@@ -68,7 +68,9 @@ def test_a_right_angle_and_whole_pixels(extremes):
 
 
 def test_a_turn_keeps_distances_of_wide_images(extremes):
-    turned = Affine(**STILL | {"rotation": 90})(spot(5, 13, height=11, width=21))  # three pixels off the centre
+    turned = Affine(**STILL | {"rotation": 90})(
+        spot(5, 13, height=11, width=21)
+    )  # three pixels off the centre
     row, column = centre_of_mass(turned)
     assert (abs(row - 5), column) == pytest.approx((3, 10), abs=1e-4)
 

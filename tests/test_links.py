@@ -29,7 +29,9 @@ def test_an_item_shares_its_own_cluster():
 
 def test_the_chain_is_the_shortest_one():
     ring = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
-    with pytest.raises(LinkError, match="separates items 4 and 1, but must_link joins them: 4 - (5 - 0|3 - 2) - 1"):
+    with pytest.raises(
+        LinkError, match="separates items 4 and 1, but must_link joins them: 4 - (5 - 0|3 - 2) - 1"
+    ):
         links(ring, [[0, 6], [4, 1]])
 
 

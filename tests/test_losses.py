@@ -383,7 +383,9 @@ def test_gradients_of_pairs(function):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("function", "others"), [(attraction, [0.0, 300.0, 0.0]), (repulsion, [300.0, 0.0, 0.0])])
+@pytest.mark.parametrize(
+    ("function", "others"), [(attraction, [0.0, 300.0, 0.0]), (repulsion, [300.0, 0.0, 0.0])]
+)
 def test_pairs_that_are_as_wrong_as_can_be_are_still_moved(function, others, dtype):
     """Assignments of exactly 0 and 1 in floating point: the value is finite, the gradient does not vanish."""
     first = torch.tensor([[300.0, 0.0, 0.0]], dtype=dtype, requires_grad=True)

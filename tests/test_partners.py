@@ -13,12 +13,14 @@ from ddclust import DDC, DDCLoss, _runs
 from ddclust._checkpoints import CheckpointError, RunStore
 from ddclust._runs import judge
 from ddclust.augment import Affine, Noise, Photo
+from ddclust.experiments import Fits
 from ddclust.links import LinkError
 from ddclust.metrics import clustering_accuracy
 from ddclust.persistence import ModelFormatError
 from test_checkpoints import assert_same, interrupted_fit, timeless
 from test_ddc import quick
 
+pytestmark = pytest.mark.filterwarnings("ignore:The clustering uses")
 TERMS = {"divergence", "orthogonality", "corners"}
 LINKS = {"must_link": [[0, 1], [2, 3]], "cannot_link": [[0, 2]]}
 
@@ -70,7 +72,6 @@ def test_neighbours_are_by_the_cosine_for_sparse_data(monkeypatch):
     assert asked[0][2:] == ((20, 64), 4)
 
 
-@pytest.mark.filterwarnings("ignore:The clustering uses")
 def test_links_decide_what_the_values_do_not():
     """Four groups at the corners of a square are two clusters in two ways; links say which."""
     rng = np.random.default_rng(0)
@@ -102,6 +103,16 @@ def test_the_loss_goes_with_partners():
     assert chosen(augment="affine", loss=own) is own
 
 
+def test_results_of_experiments_without_partners_are_still_theirs():
+    """The protocol, by which results are known, says nothing of options that are not used."""
+    new = {"augment", "neighbors", "partner_weight", "link_weight"}
+    plain = Fits({"n_init": 2}).protocol()["params"]
+    assert not new & plain.keys()
+    assert plain == Fits({"n_init": 2, "loss": DDCLoss(), "augment": None}).protocol()["params"]
+    with_partners = Fits({"n_init": 2, "augment": "affine"}).protocol()["params"]
+    assert new & with_partners.keys() == {"augment"}
+
+
 # --- resuming, workers, judging ---------------------------------------------------------------
 
 KINDS = {
@@ -123,7 +134,6 @@ class Linked:
         return self.model.fit(X, **self.links)
 
 
-@pytest.mark.filterwarnings("ignore:The clustering uses")
 @pytest.mark.parametrize("kind", KINDS)
 def test_stopped_and_resumed_it_ends_the_same(blobs, tmp_path, monkeypatch, kind):
     X = blobs[0][::3]
@@ -146,7 +156,6 @@ def test_chance_changes_what_training_sees(blobs):
     assert losses[0] != losses[1]
 
 
-@pytest.mark.filterwarnings("ignore:The clustering uses")
 def test_workers_find_the_same(images):
     options = {"n_init": 3, "max_iter": 12, "augment": "affine", "neighbors": 4, "early_elimination": True}
     here, there = (quick(2, n_jobs=n_jobs, **options).fit(images, **LINKS) for n_jobs in (1, 2))
@@ -201,7 +210,9 @@ def test_other_pairs_are_another_fit(blobs, tmp_path):
     model = quick(max_iter=5, checkpoint_dir=tmp_path).fit(X, **LINKS)
     with pytest.raises(CheckpointError, match="the pairs of cannot_link differ"):
         model.fit(X, must_link=LINKS["must_link"], cannot_link=[[0, 4]])
-    with pytest.raises(CheckpointError, match="the pairs of must_link differ; the pairs of cannot_link differ"):
+    with pytest.raises(
+        CheckpointError, match="the pairs of must_link differ; the pairs of cannot_link differ"
+    ):
         model.fit(X)
     with pytest.raises(CheckpointError, match="augment is None there and 'noise' here"):
         quick(max_iter=5, checkpoint_dir=tmp_path, augment="noise").fit(X, **LINKS)
@@ -210,7 +221,9 @@ def test_other_pairs_are_another_fit(blobs, tmp_path):
 # --- saving, cloning, pickling ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("augment", ["affine", Affine(rotation=30), Photo(flip=0, padding="border"), Noise(0.1)])
+@pytest.mark.parametrize(
+    "augment", ["affine", Affine(rotation=30), Photo(flip=0, padding="border"), Noise(0.1)]
+)
 def test_saved_and_loaded(images, tmp_path, augment):
     model = quick(2, max_iter=3, augment=augment, neighbors=2, partner_weight=0.5).fit(images)
     model.save(tmp_path / "model")
@@ -262,7 +275,11 @@ class Pair(tuple):
     [
         ({"augment": "affine"}, ValueError, r"Affine changes images .* got a batch of shape \(2, 2\)"),
         ({"augment": "blur"}, ValueError, "'augment' parameter"),
-        ({"augment": lambda x: x[:1]}, TypeError, r"augment must return .* of shape \(2, 2\).* returned \(1, 2\)"),
+        (
+            {"augment": lambda x: x[:1]},
+            TypeError,
+            r"augment must return .* of shape \(2, 2\).* returned \(1, 2\)",
+        ),
         ({"augment": lambda x: x.double()}, TypeError, "augment must return .* returned .* of torch.float64"),
         ({"augment": lambda x: None}, TypeError, "augment must return .* it returned NoneType"),
         ({"neighbors": 150}, ValueError, "neighbors=150 should be < n_samples=150"),
