@@ -9,9 +9,9 @@ import ddclust
 
 PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
-    {"kernels", "items", "atomic", "neighbors"},
+    {"kernels", "items", "atomic", "neighbors", "links", "augment"},
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
-    {"training", "consensus", "_checkpoints"},
+    {"training", "consensus", "_checkpoints", "_objective"},
     {"inference"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},

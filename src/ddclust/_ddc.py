@@ -22,14 +22,20 @@ from ddclust import __version__, _engine, _runs
 from ddclust._checkpoints import RunState, RunStore
 from ddclust._model_format import params_to_json
 from ddclust._network_clusterer import NetworkClusterer, all_or_nothing
+from ddclust._objective import CANNOT_LINK, MUST_LINK, PARTNERS, ClusteringLoss, Knowledge
 from ddclust._validation import Interval, StrOptions, fit_context, resolve_device
-from ddclust.items import Items, fingerprint
+from ddclust.augment import BUILT_IN as BUILT_IN_AUGMENTATIONS
+from ddclust.augment import Augmentation
+from ddclust.items import Items, SparseItems, fingerprint
+from ddclust.links import Links, checked_links
 from ddclust.losses import DDCLoss
+from ddclust.neighbors import neighbor_indices
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
+NEIGHBORS_FILE = "neighbors"
 
 
 class Snapshots(NamedTuple):
@@ -55,8 +61,25 @@ class DDC(NetworkClusterer):
         ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors; ``"auto"`` takes
         the former for images of at least 8x8 pixels. A callable ``(input_shape, n_clusters)`` returns
         a module whose forward returns ``(hidden, logits)``; images reach it as (n, c, h, w).
-    loss : callable, default=DDCLoss()
-        ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do.
+    loss : "auto" or callable, default="auto"
+        ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do. ``"auto"``: ``DDCLoss()``, or
+        ``DDCLoss.for_partners(n_clusters)`` if items have partners.
+    augment : {"affine", "photo", "noise", "dropout"}, callable or None, default=None
+        A partner of every item: a randomly changed copy, which should be in the same cluster. ``"affine"`` turns,
+        moves, stretches and slants images; ``"photo"`` also mirrors them and changes their light and colour;
+        ``"noise"`` is for dense vectors, ``"dropout"`` leaves out words of texts and other sparse vectors. For other
+        strengths give an object of :mod:`ddclust.augment`, such as ``Affine(rotation=20)``. A callable takes a batch
+        as the network does, (n, c, h, w) or (n, d), and returns one of the same shape; what it draws should come from
+        torch's random state on the CPU, the one that fits set and checkpoints hold.
+    neighbors : int or None, default=None
+        A partner of every item: one of so many nearest neighbours, drawn anew each time. They are found before
+        training, in all the data at once: by the cosine for sparse vectors and texts, else by the Euclidean distance of
+        what the network takes. See :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` every item has two
+        partners, its changed copy and a neighbour.
+    partner_weight : float, default=1
+        Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
+    link_weight : float, default=1
+        Of the same for the pairs that are given to :meth:`fit`.
     init : {"soft", "he"}, default="soft"
         How the output layer of the built-in networks starts: near zero, so that all points start
         undecided, or as in the paper. See :func:`ddclust.networks.initialise`.
@@ -146,7 +169,11 @@ class DDC(NetworkClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "network": [StrOptions({"auto", *BUILT_IN_NETWORKS}), callable],
-        "loss": [callable],
+        "loss": [StrOptions({"auto"}), callable],
+        "augment": [StrOptions(set(BUILT_IN_AUGMENTATIONS)), callable, None],
+        "neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "partner_weight": [Interval(Real, 0, None, closed="left")],
+        "link_weight": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_vote": [Interval(Integral, 1, None, closed="left")],
@@ -170,7 +197,11 @@ class DDC(NetworkClusterer):
         n_clusters: int = 8,
         *,
         network: str | NetworkFactory = "auto",
-        loss: _runs.ClusteringLoss = DDCLoss(),  # noqa: B008 - frozen
+        loss: str | ClusteringLoss = "auto",
+        augment: str | Augmentation | None = None,
+        neighbors: int | None = None,
+        partner_weight: float = 1.0,
+        link_weight: float = 1.0,
         init: str = "soft",
         n_init: int = 4,
         n_vote: int = 1,
@@ -191,6 +222,10 @@ class DDC(NetworkClusterer):
         self.n_clusters = n_clusters
         self.network = network
         self.loss = loss
+        self.augment = augment
+        self.neighbors = neighbors
+        self.partner_weight = partner_weight
+        self.link_weight = link_weight
         self.init = init
         self.n_init = n_init
         self.n_vote = n_vote
@@ -236,7 +271,7 @@ class DDC(NetworkClusterer):
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Cluster X.
 
         Parameters
@@ -249,10 +284,18 @@ class DDC(NetworkClusterer):
             :class:`ddclust.items.BlockItems`), or a list of texts, of which the TF-IDF of the 2,000 most
             frequent word stems is clustered.
         y : Ignored
+        must_link, cannot_link : array-like of int of shape (m, 2), optional
+            Positions of items in ``X`` that must, or must not, share a cluster. They are drawn into every batch and
+            add -log<alpha_i, alpha_j> and -log(1 - <alpha_i, alpha_j>) to the loss; the result may break some.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ddclust.links.LinkError
+            The pairs are none of X, or contradict each other.
         """
         with all_or_nothing(self):
             X = self._items(X)
@@ -260,8 +303,13 @@ class DDC(NetworkClusterer):
                 raise ValueError(
                     f"n_vote={self.n_vote} should be <= n_init={self.n_init}: only restarts can vote."
                 )
+            if self.neighbors is not None and self.neighbors >= len(X):
+                raise ValueError(
+                    f"neighbors={self.neighbors} should be < n_samples={len(X)}: an item is not its own neighbour."
+                )
             epochs = self._snapshot_epochs()
-            plan = self._plan(X)
+            links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
+            plan = self._plan(X, links)
             self._n_features_out = self._check_network_and_loss(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             states = self._run_restarts(X, plan, seeds.tolist(), epochs)
@@ -288,7 +336,8 @@ class DDC(NetworkClusterer):
         path: str | os.PathLike[str],
         *,
         network: NetworkFactory | None = None,
-        loss: _runs.ClusteringLoss | None = None,
+        loss: ClusteringLoss | None = None,
+        augment: Augmentation | None = None,
         device: str | torch.device | None = None,
     ) -> Self:
         """Read a model that :meth:`save` wrote, on any machine. No code from the folder is run.
@@ -296,7 +345,7 @@ class DDC(NetworkClusterer):
         Parameters
         ----------
         path : path-like
-        network, loss : callable, optional
+        network, loss, augment : callable, optional
             The ones that the model was made with, if they were the user's own.
         device : str or torch.device, optional
             Where to put the model, if not where the ``device`` parameter says.
@@ -306,9 +355,9 @@ class DDC(NetworkClusterer):
         ModelFormatError
             The folder is missing, incomplete, damaged, foreign or of a newer version.
         """
-        return cls._load(path, {"network": network, "loss": loss}, device)
+        return cls._load(path, {"network": network, "loss": loss, "augment": augment}, device)
 
-    def _plan(self, X: Items) -> _runs.Plan:
+    def _plan(self, X: Items, links: Links) -> _runs.Plan:
         """Resolve every "auto" against the data."""
         kind = self._network_kind()
         rate = self.learning_rate
@@ -316,7 +365,7 @@ class DDC(NetworkClusterer):
             scaling=Scaling.of(X),
             network=self._network_factory(kind),
             n_clusters=self.n_clusters,
-            loss=self.loss,
+            loss=self._loss(),
             max_iter=self.max_iter,
             tol=self.tol,
             patience=self.patience,
@@ -324,7 +373,22 @@ class DDC(NetworkClusterer):
             learning_rate=float(LEARNING_RATES.get(kind, 1e-3) if isinstance(rate, str) else rate),
             device=resolve_device(self.device),
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
+            knowledge=Knowledge(
+                augment=BUILT_IN_AUGMENTATIONS[self.augment]
+                if isinstance(self.augment, str)
+                else self.augment,
+                links=links,
+                partner_weight=self.partner_weight,
+                link_weight=self.link_weight,
+            ),
         )
+
+    def _loss(self) -> ClusteringLoss:
+        """The loss, the one that goes with partners if none is given."""
+        if not isinstance(self.loss, str):
+            return self.loss
+        has_partners = self.augment is not None or self.neighbors is not None
+        return DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
 
     def _run_restarts(
         self, X: Items, plan: _runs.Plan, seeds: list[int], snapshot_epochs: tuple[int, ...] | None
@@ -337,7 +401,7 @@ class DDC(NetworkClusterer):
                 snapshots = _runs.SnapshotPlan(snapshot_epochs, _runs.snapshot_items(len(X), seeds[0]))
             return _engine.run_all(
                 X,
-                replace(plan, snapshots=snapshots),
+                replace(plan, knowledge=self._with_neighbors(X, plan, store), snapshots=snapshots),
                 seeds,
                 n_keep=self.n_vote,
                 eliminate=self.early_elimination,
@@ -354,6 +418,23 @@ class DDC(NetworkClusterer):
             return run_all(seeds, store)
         finally:
             store.release()
+
+    def _with_neighbors(self, X: Items, plan: _runs.Plan, store: RunStore | None) -> Knowledge:
+        """What is known of the items, and each one's neighbours, if they are asked for."""
+        if self.neighbors is None:
+            return plan.knowledge
+
+        def found() -> NDArray[np.int32]:
+            return neighbor_indices(
+                BatchSource(X, plan.scaling).vectors(),
+                int(self.neighbors or 0),
+                metric="cosine" if isinstance(X, SparseItems) else "euclidean",
+                verbose=self.verbose,
+            )
+
+        return replace(
+            plan.knowledge, neighbors=found() if store is None else store.remembered(NEIGHBORS_FILE, found)
+        )
 
     def _snapshot_epochs(self) -> tuple[int, ...] | None:
         """The epochs of the snapshots, checked."""
@@ -378,6 +459,8 @@ class DDC(NetworkClusterer):
             "ddclust": __version__,
             "torch": torch.__version__,
             "data": fingerprint(X),
+            "must_link": fingerprint(plan.knowledge.links.must),
+            "cannot_link": fingerprint(plan.knowledge.links.cannot),
             "parameters": {name: value for name, value in params.items() if name not in indifferent},
             "threads": plan.threads,
         }
@@ -406,7 +489,7 @@ class DDC(NetworkClusterer):
         return partial(BUILT_IN_NETWORKS[kind], init=self.init)
 
     def _check_network_and_loss(self, plan: _runs.Plan, X: Items) -> int:
-        """Try both on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
+        """Try both, and the augmentation, on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
         with torch.random.fork_rng(devices=[]):
             module = plan.build().eval()
             if not any(parameter.requires_grad for parameter in module.parameters()):
@@ -422,6 +505,8 @@ class DDC(NetworkClusterer):
                     f" got {tuple(hidden.shape)} and {tuple(logits.shape)} for n={len(x)}."
                 )
             terms = plan.loss(hidden, logits.softmax(dim=1))
+            if plan.knowledge.augment is not None:
+                _check_copy(x, plan.knowledge.augment(x.clone()))
         scalars = hasattr(terms, "_fields") and all(
             isinstance(t, torch.Tensor) and t.ndim == 0 for t in terms
         )
@@ -429,6 +514,11 @@ class DDC(NetworkClusterer):
             raise TypeError(
                 "loss must return a named tuple of scalar tensors that depend on its arguments, such as"
                 f" ddclust.losses.LossTerms; it returned {terms!r:.200}."
+            )
+        taken = {PARTNERS, MUST_LINK, CANNOT_LINK} & set(terms._fields)
+        if taken:
+            raise ValueError(
+                f"A term of the loss is called {min(taken)!r}, as that of partners or links is; rename it."
             )
         return hidden.shape[1]
 
@@ -465,6 +555,18 @@ class DDC(NetworkClusterer):
                 " left clusters empty."
             )
         return voters
+
+
+def _check_copy(x: torch.Tensor, copy: Any) -> None:
+    """Refuse what is no changed copy of a batch."""
+    if not isinstance(copy, torch.Tensor) or copy.shape != x.shape or copy.dtype != x.dtype:
+        got = (
+            f"{tuple(copy.shape)} of {copy.dtype}" if isinstance(copy, torch.Tensor) else type(copy).__name__
+        )
+        raise TypeError(
+            f"augment must return a tensor like the batch it is given, of shape {tuple(x.shape)} and {x.dtype}; it"
+            f" returned {got}."
+        )
 
 
 def _developed(

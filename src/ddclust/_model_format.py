@@ -13,6 +13,7 @@ from torch import nn
 
 from ddclust import __version__
 from ddclust._validation import resolve_device
+from ddclust.augment import Affine, Dropout, Noise, Photo
 from ddclust.inference import evaluation_mode
 from ddclust.losses import DDCLoss
 from ddclust.persistence import ModelFormatError, check_tensors
@@ -21,6 +22,9 @@ from ddclust.text import StemVectorizer
 
 if TYPE_CHECKING:
     from ddclust._network_clusterer import NetworkClusterer
+
+# Parameters that are objects of these types are saved by their fields.
+SAVED_TYPES: dict[str, type] = {kind.__name__: kind for kind in (DDCLoss, Affine, Photo, Noise, Dropout)}
 
 
 def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -155,7 +159,7 @@ def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, tor
 def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters as JSON; callables of the user's own by name only."""
     plain = {
-        name: {"DDCLoss": asdict(value)} if isinstance(value, DDCLoss) else value
+        name: {type(value).__name__: asdict(value)} if type(value) in SAVED_TYPES.values() else value
         for name, value in params.items()
     }
     plain |= {name: {"custom": _name_of(value)} for name, value in plain.items() if callable(value)}
@@ -184,12 +188,15 @@ def params_from_json(plain: dict[str, Any], given: dict[str, Any]) -> dict[str, 
     """Parameters from JSON, with those that are given in place of callables of the user's own."""
     params = plain | {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if isinstance(params[name], dict) and "custom" in params[name]:
+        if isinstance(params.get(name), dict) and "custom" in params[name]:
             raise ModelFormatError(
                 f"The model was made with a {name} of the user's own, {params[name]['custom']!r}, which is"
                 f" not saved with it; pass it: DDC.load(..., {name}=...)."
             )
-    return {
-        name: DDCLoss(**value["DDCLoss"]) if isinstance(value, dict) else value
-        for name, value in params.items()
-    }
+    return {name: _object(value) if isinstance(value, dict) else value for name, value in params.items()}
+
+
+def _object(description: dict[str, Any]) -> Any:
+    """An object of one of the types that are saved by their fields."""
+    ((name, values),) = description.items()
+    return SAVED_TYPES[name](**values)

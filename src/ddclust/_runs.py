@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ddclust._checkpoints import RunState, RunStore
+from ddclust._objective import NOTHING, ClusteringLoss, Knowledge, Objective
 from ddclust.inference import NonFiniteOutputError, evaluation_mode, outputs
 from ddclust.items import Items
 from ddclust.networks import NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
 from ddclust.training import NonFiniteLossError, Trainer, split_batches
 
-ClusteringLoss = Callable[[Tensor, Tensor], Any]
 Record = dict[str, Any]
 
 # Checkpoints are at least this far apart, and far enough that writing them takes under 2 % of the time.
@@ -66,6 +66,7 @@ class Plan:
     learning_rate: float
     device: torch.device
     threads: int
+    knowledge: Knowledge = NOTHING
     snapshots: SnapshotPlan | None = None
 
     def build(self) -> nn.Module:
@@ -85,10 +86,9 @@ class Plan:
         module.load_state_dict(weights)
         return module.eval()
 
-    def objective(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Any:
-        """The loss terms of a batch."""
-        hidden, logits = module(x)
-        return self.loss(hidden, logits.softmax(dim=1))
+    def objective(self, source: BatchSource) -> Objective:
+        """What training on a source minimises."""
+        return Objective(self.loss, self.knowledge, source, n_links=self.batch_size // 2)
 
 
 class Monitor(Protocol):
@@ -148,7 +148,7 @@ def advance_run(
         trainer = Trainer(
             module,
             source,
-            plan.objective,
+            plan.objective(source),
             batch_size=plan.batch_size,
             learning_rate=plan.learning_rate,
             seed=seed,
@@ -308,18 +308,19 @@ def own_threads_and_randomness(seed: int, device: torch.device, threads: int) ->
 
 
 def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str, float], int]:
-    """Each loss term in evaluation mode, averaged over the whole data, and how many clusters are used.
+    """Each term in evaluation mode, averaged over the whole data, and how many clusters are used.
 
-    The batches are the same for every run of the data, so that runs can be compared.
+    The batches are the same for every run of the data, and so is all that chance decides in them (changed copies,
+    neighbours, links), so that runs can be compared.
     """
-    n = len(source)
+    n, objective = len(source), plan.objective(source)
     order = source.order(np.random.default_rng(0))  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(plan.n_clusters, dtype=torch.int64)
-    with evaluation_mode(module) as device:
+    with evaluation_mode(module) as device, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
         for indices in split_batches(order, plan.batch_size):
-            hidden, logits = module(source.batch(indices).to(device))
-            terms = plan.loss(hidden, logits.softmax(dim=1))
+            terms, logits = objective.evaluated(module, source.batch(indices).to(device), indices)
             sizes += torch.bincount(logits.argmax(dim=1).cpu(), minlength=plan.n_clusters)
             for name, value in zip(terms._fields, terms, strict=True):
                 totals[name] = totals.get(name, 0.0) + value.item() * len(indices) / n

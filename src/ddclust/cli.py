@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ddclust._ddc import DDC
     from ddclust.explain import Explanation
+    from ddclust.links import Links
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -37,6 +38,38 @@ def column_options(command: Callable[..., None]) -> Callable[..., None]:
             "--id", metavar="COLUMN", help="Names the items in the output.  [default: id, if there is one]"
         ),
         click.option("--truth", metavar="COLUMN", help="The known classes; only compared with, never used."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def partner_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which items should share a cluster."""
+    pairs = click.Path(exists=True, dir_okay=False, resolve_path=True)
+    options = [
+        click.option(
+            "--augment",
+            type=click.Choice(["affine", "photo", "noise", "dropout"]),
+            help="Items and randomly changed copies of them should share a cluster: images turned, moved and stretched"
+            " (affine), photographs also mirrored and in another light (photo), vectors with noise, texts without some"
+            " of their words (dropout).",
+        ),
+        click.option(
+            "--neighbors",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Items and their N nearest neighbours should share a cluster.",
+        ),
+        click.option(
+            "--must-link",
+            type=pairs,
+            metavar="FILE.csv",
+            help="Items that must share a cluster: two columns of their names, or numbers counted from 0.",
+        ),
+        click.option(
+            "--cannot-link", type=pairs, metavar="FILE.csv", help="Items that must not share a cluster."
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -148,13 +181,12 @@ def main() -> None:
     show_default=True,
     help="Of the output layer.",
 )
+@partner_options
 @click.option(
     "--balance",
     type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
-    " of about one size.",
+    " of about one size.  [default: 1; 50 with --augment or --neighbors]",
 )
 @click.option(
     "--max-iter",
@@ -235,9 +267,10 @@ def _train(
     from ddclust import run_folder
 
     bunch = _load(data, options, verbose=not quiet)
-    from ddclust import DDC, DDCLoss
+    from ddclust import DDC
     from ddclust.items import BlockItems
 
+    links = _links(options, bunch.item_names)
     if options["blocks"] and (not hasattr(bunch.data, "dtype") or hasattr(bunch.data, "indptr")):
         raise ValueError("--blocks is for arrays; texts and sparse matrices are in memory anyway.")
     items = BlockItems(bunch.data) if options["blocks"] else bunch.data
@@ -246,7 +279,9 @@ def _train(
         options["clusters"],
         network=options["network"],
         init=options["init"],
-        loss=DDCLoss(weights=(1.0, options["balance"], 1.0)),
+        loss=_loss(options),
+        augment=options["augment"],
+        neighbors=options["neighbors"],
         n_init=options["runs"],
         n_vote=options["vote"],
         early_elimination=options["eliminate"],
@@ -269,7 +304,7 @@ def _train(
         click.echo(f"{bunch.name}: {_described(bunch.data)}", err=True)
     with run_folder.under_way(out, run), _warnings_as_lines():
         start = time.perf_counter()
-        model.fit(items)
+        model.fit(items, must_link=links.must, cannot_link=links.cannot)
         if bunch.feature_names is not None:  # by which predict will find them in another table
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
@@ -281,6 +316,33 @@ def _train(
     if not complete:
         click.echo(f"Stopped early; 'ddclust resume {out}' goes on.", err=True)
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _loss(options: dict[str, Any]) -> Any:
+    """The loss with the balance asked for, or the one that goes with the other options."""
+    from dataclasses import replace
+
+    from ddclust import DDCLoss
+
+    if options["balance"] is None:
+        return "auto"
+    has_partners = options["augment"] is not None or options["neighbors"] is not None
+    loss = DDCLoss.for_partners(options["clusters"]) if has_partners else DDCLoss()
+    return replace(loss, weights=(loss.weights[0], options["balance"], loss.weights[2]))
+
+
+def _links(options: dict[str, Any], item_names: Sequence[str]) -> Links:
+    """The pairs of items in the files that name them; contradictions are told by the items' names."""
+    from ddclust.datasets import read_pairs
+    from ddclust.links import checked_links
+
+    must, cannot = (
+        None if options[name] is None else read_pairs(options[name], item_names)
+        for name in ("must_link", "cannot_link")
+    )
+    return checked_links(
+        must, cannot, n_items=len(item_names), n_clusters=options["clusters"], item_names=item_names
+    )
 
 
 def _write_report(
@@ -766,21 +828,12 @@ def _surest(probabilities: NDArray) -> list[int]:
 
 def _places(wanted: str, names: Sequence[str]) -> list[int]:
     """The places of items given by their names or, where names are not numbers themselves, by their numbers."""
-    by_name: dict[str, int] = {}
-    for place, name in enumerate(names):
-        by_name.setdefault(name, place)
-    if wanted in by_name:  # a name may hold commas
-        return [by_name[wanted]]
-    numbered = not any(name.isdecimal() for name in by_name)
-    places = []
-    for item in (part.strip() for part in wanted.split(",")):
-        if item not in by_name and not (numbered and item.isdecimal() and int(item) < len(names)):
-            way = ", and they are numbered from 0" if numbered else ""
-            raise ValueError(
-                f"There is no item {item!r}; the first of the {len(names):,} items is called {names[0]!r}{way}."
-            )
-        places.append(by_name[item] if item in by_name else int(item))
-    return places
+    from ddclust.datasets import ItemPlaces
+
+    places = ItemPlaces(names)
+    if wanted in places.by_name:  # a name may hold commas
+        return [places.by_name[wanted]]
+    return [places[part.strip()] for part in wanted.split(",")]
 
 
 def _influences(names: Sequence[str], explanation: Explanation) -> str:

@@ -3,6 +3,9 @@
 Kampffmeyer et al., "Deep Divergence-Based Approach to Clustering", Neural Networks 113, 2019.
 Letters are the paper's: ``A`` soft assignments (n, k), ``H`` hidden representation (n, d), ``K`` its
 kernel matrix (n, n), ``M`` closeness to the simplex corners (n, k).
+
+Beside it, what pairs of items that should or should not share a cluster add to it: :func:`attraction` and
+:func:`repulsion`.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ DivergenceName = Literal["cauchy_schwarz", "kullback_leibler", "kullback_leibler
 DIVERGENCES: tuple[str, ...] = get_args(DivergenceName)
 # What a cluster's self-similarity is raised to, so that an empty cluster divides by no zero.
 EMPTY_CLUSTER = 1e-9
+# Weight of the averaged overlap that keeps partners from merging clusters; of a prototype on MNIST.
+PARTNERS_BALANCE = 50.0
 
 
 class LossTerms(NamedTuple):
@@ -160,6 +165,92 @@ def corner_closeness(A: Tensor) -> Tensor:
     tensor([[1.0000, 0.1353]])
     """
     return torch.exp(2 * A - A.square().sum(dim=1, keepdim=True) - 1)
+
+
+def log_agreement(logits: Tensor, others: Tensor) -> Tensor:
+    """The logarithm of <alpha, alpha'>, how likely two items share a cluster if each draws one by its assignment.
+
+    From logits rather than assignments: however small the inner product, neither it nor its gradient vanishes.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        Row i of one belongs to row i of the other; the assignments are their softmax.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Examples
+    --------
+    >>> log_agreement(torch.tensor([[0.0, 0.0]]), torch.tensor([[9.0, 1.0]])).exp()
+    tensor([0.5000])
+    """
+    return torch.logsumexp(logits.log_softmax(dim=1) + others.log_softmax(dim=1), dim=1)
+
+
+def log_disagreement(logits: Tensor, others: Tensor) -> Tensor:
+    """The logarithm of 1 - <alpha, alpha'>, as the sum over all pairs of different clusters: nothing cancels.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        With k of at least 2: items cannot disagree on a single cluster.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Examples
+    --------
+    >>> log_disagreement(torch.tensor([[60.0, 0.0]]), torch.tensor([[60.0, 0.0]]))  # log(2 exp(-60))
+    tensor([-59.3069])
+    """
+    k = logits.shape[1]
+    pairs = logits.log_softmax(dim=1)[:, :, None] + others.log_softmax(dim=1)[:, None, :]  # (n, k, k)
+    same = torch.eye(k, dtype=torch.bool, device=logits.device)
+    return torch.logsumexp(pairs.masked_fill(same, -torch.inf).flatten(1), dim=1)
+
+
+def attraction(logits: Tensor, others: Tensor) -> Tensor:
+    """The mean of -log<alpha, alpha'> over pairs of items that should share a cluster.
+
+    Zero if every pair is wholly in one and the same cluster, so it also asks for certainty.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> attraction(torch.zeros(3, 4), torch.zeros(3, 4))  # undecided between four: log 4
+    tensor(1.3863)
+    """
+    return -log_agreement(logits, others).mean()
+
+
+def repulsion(logits: Tensor, others: Tensor) -> Tensor:
+    """The mean of -log(1 - <alpha, alpha'>) over pairs of items that should not share a cluster.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        With k of at least 2.
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> repulsion(torch.zeros(3, 4), torch.zeros(3, 4))  # log(4 / 3)
+    tensor(0.2877)
+    """
+    return -log_disagreement(logits, others).mean()
 
 
 def ddc_loss(
@@ -364,6 +455,20 @@ class DDCLoss:
         True
         """
         return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
+    def for_partners(cls, n_clusters: int) -> Self:
+        """The loss that goes with partners (``augment``, ``neighbors``), which pull clusters together.
+
+        The similarities of clusters are summed over pairs and divided by k, so that one merged pair counts as much
+        among many clusters as among few, and the overlap of assignments, averaged, has a weight of 50. With weights
+        of 1 clusters merge.
+
+        Examples
+        --------
+        >>> DDCLoss.for_partners(10).weights
+        (4.5, 50.0, 4.5)
+        """
+        per_cluster = (n_clusters - 1) / 2  # the mean over k(k-1)/2 pairs times this is their sum over k
+        return cls(weights=(per_cluster, PARTNERS_BALANCE, per_cluster))
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(

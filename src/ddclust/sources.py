@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from ddclust.items import Items, SparseItems, blocks, memory_map, release_pages,
 
 # So much of a memory map may count as ours before its pages are let go of.
 MAPPED_BYTES = 128 * 2**20
+ROWS_AT_ONCE = 1024
 
 
 def channel_axis(item_shape: tuple[int, ...]) -> int | None:
@@ -146,6 +148,17 @@ class BatchSource:
             release_pages(self.items)
             self._resident_before = resident_file_bytes()
         return batch
+
+    def vectors(self) -> Any:
+        """All items at once, as rows of floats: scaled and flattened or, of sparse ones, the CSR matrix as it is."""
+        if isinstance(self.items, SparseItems):
+            matrix = self.items.matrix
+            return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float32)
+        rows = np.empty((len(self), math.prod(self.items.shape[1:])), dtype=np.float32)
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            x = self.batch(slice(start, start + ROWS_AT_ONCE))
+            rows[start : start + len(x)] = x.flatten(1).numpy()
+        return rows
 
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """The indices of all items in a random order."""

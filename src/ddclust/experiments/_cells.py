@@ -13,6 +13,8 @@ from ddclust._model_format import params_to_json
 
 # What a result does not depend on, or what a fit is given by the runner.
 INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state", "verbose")
+# Parameters that came later, with the values at which a result is what it was without them, and so is its key.
+LATER: dict[str, Any] = {"augment": None, "neighbors": None, "partner_weight": 1.0, "link_weight": 1.0}
 BUDGETS = ("quick", "standard", "paper")
 
 
@@ -28,7 +30,9 @@ class Fits:
     seed: int = 0
 
     def protocol(self) -> dict[str, Any]:
-        params = params_to_json(DDC(**self.params).get_params(deep=False))
+        model = DDC(**self.params)
+        given = {k: v for k, v in model.get_params(deep=False).items() if LATER.get(k, ...) != v}
+        params = params_to_json(given | {"loss": model._loss()})
         return {
             "method": "ddc",
             "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
