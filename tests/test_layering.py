@@ -11,7 +11,7 @@ PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
     {"kernels", "items", "atomic", "neighbors", "links", "augment"},
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
-    {"training", "consensus", "_checkpoints", "_objective"},
+    {"training", "consensus", "_checkpoints", "_objective", "views"},
     {"inference"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},

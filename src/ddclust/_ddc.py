@@ -32,6 +32,7 @@ from ddclust.losses import DDCLoss
 from ddclust.neighbors import neighbor_indices
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
+from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
@@ -151,6 +152,8 @@ class DDC(NetworkClusterer):
         Only if ``X`` has string column names.
     vectorizer_ : StemVectorizer
         Only if ``X`` is texts.
+    view_shapes_ : list of tuple
+        Shape of one item in each view. Only if ``X`` is a list of views; ``item_shape_`` then counts all their values.
     snapshots_ : Snapshots
         Of the best run: ``items``, ``epochs`` (those it reached) and ``probabilities`` (epochs, items, clusters).
         Only with ``snapshots``, and not saved with the model.
@@ -165,6 +168,8 @@ class DDC(NetworkClusterer):
     >>> model.predict(X[:5]).shape, model.predict_proba(X[:5]).shape
     ((5,), (5, 3))
     """
+
+    takes_views = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -282,7 +287,9 @@ class DDC(NetworkClusterer):
             sparse matrix (made dense a batch at a time), a torch tensor or map-style ``Dataset`` (labels
             are ignored), anything with shape, dtype and slices such as a zarr array (read in blocks, see
             :class:`ddclust.items.BlockItems`), or a list of texts, of which the TF-IDF of the 2,000 most
-            frequent word stems is clustered.
+            frequent word stems is clustered. Or a list of two to nine such arrays with a row for each item: views of
+            the same items, such as photographs and measurements. Each gets a network of its own, and what these find
+            is added up with learnt weights (:class:`ddclust.networks.MultiViewNet`).
         y : Ignored
         must_link, cannot_link : array-like of int of shape (m, 2), optional
             Positions of items in ``X`` that must, or must not, share a cluster. They are drawn into every batch and
@@ -359,18 +366,19 @@ class DDC(NetworkClusterer):
 
     def _plan(self, X: Items, links: Links) -> _runs.Plan:
         """Resolve every "auto" against the data."""
-        kind = self._network_kind()
+        kinds = self._network_kinds()
         rate = self.learning_rate
+        auto_rate = max(LEARNING_RATES.get(kind, 1e-3) for kind in kinds)
         return _runs.Plan(
-            scaling=Scaling.of(X),
-            network=self._network_factory(kind),
+            scaling=scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X),
+            network=self._network_factory(kinds),
             n_clusters=self.n_clusters,
             loss=self._loss(),
             max_iter=self.max_iter,
             tol=self.tol,
             patience=self.patience,
             batch_size=self.batch_size,
-            learning_rate=float(LEARNING_RATES.get(kind, 1e-3) if isinstance(rate, str) else rate),
+            learning_rate=auto_rate if isinstance(rate, str) else float(rate),
             device=resolve_device(self.device),
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
             knowledge=Knowledge(
@@ -465,28 +473,34 @@ class DDC(NetworkClusterer):
             "threads": plan.threads,
         }
 
-    def _network_kind(self) -> str:
-        """Which network: "conv", "mlp" or "custom"."""
+    def _network_kinds(self) -> list[str]:
+        """Which network for each view, of which there is one as a rule: "conv", "mlp" or "custom"."""
         if callable(self.network):
-            return "custom"
-        is_image = len(self.item_shape_) > 1
+            return ["custom"]
+        return [self._network_kind(shape) for shape in getattr(self, "view_shapes_", [self.item_shape_])]
+
+    def _network_kind(self, item_shape: tuple[int, ...]) -> str:
+        """Which built-in network for items of a shape."""
+        is_image = len(item_shape) > 1
         if self.network == "conv" and not is_image:
             raise ValueError(
                 f"network='conv' needs images of shape (n, h, w), (n, h, w, c) or (n, c, h, w), got vectors of"
-                f" {self.n_features_in_} features; reshape X, or use network='mlp'."
+                f" {item_shape[0]} features; reshape X, or use network='mlp'."
             )
         if self.network == "auto":
-            large_enough = is_image and min(input_shape(self.item_shape_)[1:]) >= SMALLEST_IMAGE
+            large_enough = is_image and min(input_shape(item_shape)[1:]) >= SMALLEST_IMAGE
             return "conv" if large_enough else "mlp"
-        return self.network
+        return str(self.network)
 
     def _build(self) -> nn.Module:
-        return self._network_factory(self._network_kind())(input_shape(self.item_shape_), self.n_clusters)
+        return self._network_factory(self._network_kinds())(input_shape(self.item_shape_), self.n_clusters)
 
-    def _network_factory(self, kind: str) -> NetworkFactory:
+    def _network_factory(self, kinds: list[str]) -> NetworkFactory:
         if callable(self.network):
             return self.network
-        return partial(BUILT_IN_NETWORKS[kind], init=self.init)
+        if hasattr(self, "view_shapes_"):
+            return partial(_views_network, view_shapes=self.view_shapes_, networks=kinds, init=self.init)
+        return partial(BUILT_IN_NETWORKS[kinds[0]], init=self.init)
 
     def _check_network_and_loss(self, plan: _runs.Plan, X: Items) -> int:
         """Try both, and the augmentation, on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
@@ -555,6 +569,12 @@ class DDC(NetworkClusterer):
                 " left clusters empty."
             )
         return voters
+
+
+def _views_network(
+    input_shape: tuple[int, ...], n_clusters: int, *, view_shapes: Any, networks: list[str], init: Any
+) -> nn.Module:
+    return ViewsNetwork(view_shapes, n_clusters, networks, init=init)
 
 
 def _check_copy(x: torch.Tensor, copy: Any) -> None:

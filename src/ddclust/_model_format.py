@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from dataclasses import asdict
@@ -34,6 +35,7 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         "estimator": type(model).__name__,
         "params": model._fitted_params,
         "item_shape": list(model.item_shape_),
+        "view_shapes": [list(shape) for shape in getattr(model, "view_shapes_", [])],
         "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
         "cluster_orders": [order.tolist() for order in model.cluster_orders_],
         "voters": model.voters_,
@@ -75,6 +77,11 @@ def restore(
     model._fitted_params = description["params"]
     model.item_shape_ = tuple(int(side) for side in description["item_shape"])
     model.n_features_in_ = int(np.prod(model.item_shape_))
+    views = [tuple(int(side) for side in shape) for shape in description.get("view_shapes", [])]
+    if views:
+        if sum(math.prod(shape) for shape in views) != model.n_features_in_:
+            raise ValueError("view_shapes does not fit item_shape.")
+        model.view_shapes_ = views
     names = description["feature_names"]
     if names is not None:
         if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):

@@ -18,7 +18,7 @@ from torch import nn
 from tqdm import tqdm
 
 from ddclust._model_format import describe, params_from_json, params_to_json, restore
-from ddclust._validation import check_items, check_items_can_be_clustered, resolve_device
+from ddclust._validation import check_items, check_items_can_be_clustered, check_view_items, resolve_device
 from ddclust.consensus import Vote, aligning_order, combine
 from ddclust.inference import outputs
 from ddclust.items import Items
@@ -26,6 +26,7 @@ from ddclust.metrics import order_by_size
 from ddclust.persistence import ModelFormatError, load_model, save_model
 from ddclust.sources import BatchSource, Scaling
 from ddclust.text import StemVectorizer, checked_texts, is_text
+from ddclust.views import is_views
 
 
 class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -41,6 +42,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     verbose: bool | int
     # Whether images reach the network in [0, 1], so that others than those of the fit can be noticed by their range.
     scales_images_to_unit_range = True
+    takes_views = False
 
     def _build(self) -> nn.Module:
         """A newly initialised network for items of ``item_shape_``, from torch's random state."""
@@ -48,7 +50,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _items(self, X: Any) -> Items:
         """The data of a fit, checked."""
-        X = check_items(self, self._vectors(X, reset=True), reset=True)
+        X = self._checked(X, reset=True)
         check_items_can_be_clustered(X, self.n_clusters)
         return X
 
@@ -165,9 +167,23 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             )
         return vectors
 
+    def _checked(self, X: Any, *, reset: bool) -> Items:
+        """Texts, views or anything else as items, compared with those of the fit unless ``reset``."""
+        if is_views(X):
+            if not self.takes_views:
+                raise ValueError(f"{type(self).__name__} takes one view of the items, got {len(X)}.")
+            return check_view_items(self, X, reset=reset)
+        if reset:
+            self.__dict__.pop("view_shapes_", None)
+        elif hasattr(self, "view_shapes_"):
+            raise ValueError(
+                f"X is one view, but this {type(self).__name__} was fitted on {len(self.view_shapes_)}; give a list of them."
+            )
+        return check_items(self, self._vectors(X, reset=reset), reset=reset)
+
     def _source(self, X: Any) -> BatchSource:
         check_is_fitted(self, "modules_")
-        X = check_items(self, self._vectors(X, reset=False), reset=False)
+        X = self._checked(X, reset=False)
         source = BatchSource(X, self.scaling_)
         if len(self.item_shape_) > 1 and self.scales_images_to_unit_range:
             self._warn_of_another_scale(source)

@@ -455,6 +455,8 @@ class DDCLoss:
         True
         """
         return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
+
+    @classmethod
     def for_partners(cls, n_clusters: int) -> Self:
         """The loss that goes with partners (``augment``, ``neighbors``), which pull clusters together.
 
