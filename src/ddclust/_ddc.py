@@ -81,6 +81,10 @@ class DDC(NetworkClusterer):
         Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
     link_weight : float, default=1
         Of the same for the pairs that are given to :meth:`fit`.
+    cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
+        Shares of the items, or counts, that clusters are drawn to, in any order. By default clusters of one size, as in
+        the paper. ``"k-means"``: the sizes that k-means finds, which helps if classes are of unequal size and hurts if
+        they are not. Only with a ``DDCLoss``.
     init : {"soft", "he"}, default="soft"
         How the output layer of the built-in networks starts: near zero, so that all points start
         undecided, or as in the paper. See :func:`ddclust.networks.initialise`.
@@ -179,6 +183,7 @@ class DDC(NetworkClusterer):
         "neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "partner_weight": [Interval(Real, 0, None, closed="left")],
         "link_weight": [Interval(Real, 0, None, closed="left")],
+        "cluster_sizes": ["array-like", StrOptions({"k-means"}), None],
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_vote": [Interval(Integral, 1, None, closed="left")],
@@ -207,6 +212,7 @@ class DDC(NetworkClusterer):
         neighbors: int | None = None,
         partner_weight: float = 1.0,
         link_weight: float = 1.0,
+        cluster_sizes: Any = None,
         init: str = "soft",
         n_init: int = 4,
         n_vote: int = 1,
@@ -231,6 +237,7 @@ class DDC(NetworkClusterer):
         self.neighbors = neighbors
         self.partner_weight = partner_weight
         self.link_weight = link_weight
+        self.cluster_sizes = cluster_sizes
         self.init = init
         self.n_init = n_init
         self.n_vote = n_vote
@@ -369,11 +376,12 @@ class DDC(NetworkClusterer):
         kinds = self._network_kinds()
         rate = self.learning_rate
         auto_rate = max(LEARNING_RATES.get(kind, 1e-3) for kind in kinds)
+        scaling = scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
         return _runs.Plan(
-            scaling=scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X),
+            scaling=scaling,
             network=self._network_factory(kinds),
             n_clusters=self.n_clusters,
-            loss=self._loss(),
+            loss=self._sized_loss(X, scaling),
             max_iter=self.max_iter,
             tol=self.tol,
             patience=self.patience,
@@ -390,6 +398,21 @@ class DDC(NetworkClusterer):
                 link_weight=self.link_weight,
             ),
         )
+
+    def _sized_loss(self, X: Items, scaling: Scaling) -> ClusteringLoss:
+        """The loss, with the sizes of clusters that it is to aim at."""
+        loss, sizes = self._loss(), self.cluster_sizes
+        if sizes is None:
+            return loss
+        if not isinstance(loss, DDCLoss):
+            raise ValueError(
+                "cluster_sizes needs a DDCLoss; a loss of one's own has to deal with sizes itself."
+            )
+        if isinstance(sizes, str):
+            sizes = k_means_sizes(BatchSource(X, scaling).vectors(), self.n_clusters)
+        if len(sizes) != self.n_clusters:
+            raise ValueError(f"cluster_sizes holds {len(sizes)} sizes for n_clusters={self.n_clusters}.")
+        return replace(loss, cluster_sizes=tuple(float(size) for size in sizes))
 
     def _loss(self) -> ClusteringLoss:
         """The loss, the one that goes with partners if none is given."""
@@ -569,6 +592,14 @@ class DDC(NetworkClusterer):
                 " left clusters empty."
             )
         return voters
+
+
+def k_means_sizes(vectors: Any, n_clusters: int) -> list[int]:
+    """How many items are in each cluster of k-means, none of them taken for empty."""
+    from sklearn.cluster import KMeans
+
+    labels = KMeans(n_clusters, n_init=4, random_state=0).fit_predict(vectors)
+    return np.maximum(np.bincount(labels, minlength=n_clusters), 1).tolist()
 
 
 def _views_network(

@@ -173,6 +173,8 @@ def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     plain["device"] = str(plain["device"])
     if "checkpoint_dir" in plain:
         plain["checkpoint_dir"] = None  # a place on the machine of the fit
+    if plain.get("cluster_sizes") is not None and not isinstance(plain["cluster_sizes"], str):
+        plain["cluster_sizes"] = [float(size) for size in plain["cluster_sizes"]]
     if plain.get("snapshots") is not None:
         plain["snapshots"] = [int(epoch) for epoch in plain["snapshots"]]
     if isinstance(plain["random_state"], np.random.RandomState):

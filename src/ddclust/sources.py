@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from ddclust.items import Items, SparseItems, blocks, memory_map, release_pages, resident_file_bytes, shuffled
+from ddclust.items import (
+    Items,
+    SparseItems,
+    blocks,
+    memory_map,
+    release_pages,
+    resident_file_bytes,
+    shuffled,
+    with_short_indices,
+)
 
 # So much of a memory map may count as ours before its pages are let go of.
 MAPPED_BYTES = 128 * 2**20
@@ -152,7 +161,7 @@ class BatchSource:
     def vectors(self) -> Any:
         """All items at once, as rows of floats: scaled and flattened or, of sparse ones, the CSR matrix as it is."""
         if isinstance(self.items, SparseItems):
-            matrix = self.items.matrix
+            matrix = with_short_indices(self.items.matrix)
             return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float32)
         rows = np.empty((len(self), math.prod(self.items.shape[1:])), dtype=np.float32)
         for start in range(0, len(self), ROWS_AT_ONCE):
