@@ -260,6 +260,15 @@ def test_a_fit_that_fails_is_a_row_that_says_so(tmp_path):
     assert "n_clusters=5" in entry["failures"][0]["error"]
 
 
+def test_sparse_data_with_long_indices(tmp_path):
+    X = scipy.sparse.random_array((60, 20), density=0.3, format="csr", random_state=0)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    rows = compare(
+        X, 2, tmp_path / "c", methods=["k-means", "sec", "ldmgi", "itc-knn"], runs=1, max_choices=1
+    )
+    assert [row["failures"] for row in rows] == [[], [], [], []]
+
+
 def test_sparse_data(tmp_path):
     rng = np.random.default_rng(0)
     X = scipy.sparse.csr_array(rng.random((60, 20)) * (rng.random((60, 20)) < 0.2))

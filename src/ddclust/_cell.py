@@ -23,7 +23,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ddclust.atomic import write_file, write_json
-from ddclust.items import Items, blocks
+from ddclust.items import Items, blocks, with_short_indices
 from ddclust.neighbors import Neighbors, nearest_neighbors
 from ddclust.sources import Scaling
 
@@ -70,7 +70,7 @@ class Job:
     def vectors(self) -> Any:
         """The data as one vector per item, scaled as DDC does it."""
         items = self.items()
-        return items if scipy.sparse.issparse(items) else scaled_vectors(items)
+        return with_short_indices(items) if scipy.sparse.issparse(items) else scaled_vectors(items)
 
 
 @dataclass

@@ -25,6 +25,7 @@ from ddclust.items import (
     blocks,
     described_place,
     first_non_finite,
+    with_short_indices,
 )
 from ddclust.text import is_text
 from ddclust.views import ViewItems, check_views
@@ -128,7 +129,7 @@ def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     _refuse_extremes(items)
     kind = np.float32 if items.dtype.itemsize <= 2 or items.dtype == np.float32 else np.float64
     if isinstance(items, SparseItems):
-        return items.matrix.astype(kind, copy=False)
+        return with_short_indices(items.matrix.astype(kind, copy=False))
     return np.ascontiguousarray(items[:], dtype=kind).reshape(len(items), -1)
 
 

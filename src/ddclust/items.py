@@ -209,6 +209,26 @@ class BlockItems:
         return block
 
 
+def with_short_indices(matrix: Any) -> Any:
+    """A CSR matrix whose indices have 32 bits, if they can: much of scikit-learn takes no others.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> matrix = scipy.sparse.csr_array(([1.0], np.array([1]), np.array([0, 1])), shape=(1, 2))
+    >>> matrix.indices.dtype, with_short_indices(matrix).indices.dtype
+    (dtype('int64'), dtype('int32'))
+    """
+    if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max:
+        return matrix
+    parts = (
+        matrix.data,
+        matrix.indices.astype(np.int32, copy=False),
+        matrix.indptr.astype(np.int32, copy=False),
+    )
+    return type(matrix)(parts, shape=matrix.shape)
+
+
 def shuffled(items: Items, rng: np.random.Generator) -> NDArray[np.intp]:
     """The indices of all items in a random order, one that the storage can follow."""
     return items.order(rng) if isinstance(items, BlockItems) else rng.permutation(len(items))
