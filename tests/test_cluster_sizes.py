@@ -11,7 +11,7 @@ from ddclust.metrics import clustering_accuracy
 def unequal():
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(3), [400, 80, 20])
-    X = rng.normal(size=(500, 4)) + 3 * np.eye(3, 4)[truth]
+    X = rng.normal(size=(500, 4)) + 6 * np.eye(3, 4)[truth]
     return X, truth
 
 

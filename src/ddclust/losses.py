@@ -173,7 +173,7 @@ def size_weights(column_sums: Tensor, cluster_sizes: Sequence[float] | None) -> 
     if cluster_sizes is not None:
         if len(cluster_sizes) != len(column_sums):
             raise ValueError(f"There are {len(cluster_sizes)} cluster_sizes for {len(column_sums)} clusters.")
-        shares = torch.tensor(cluster_sizes).to(column_sums)
+        shares = column_sums.new_tensor(cluster_sizes)
         weights[column_sums.detach().argsort(descending=True)] = 1 / (len(shares) * shares)
     return weights
 
