@@ -10,6 +10,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import psutil
 import pytest
 
 from ddclust import _engine
@@ -181,6 +182,23 @@ def test_interrupt_keeps_the_best_so_far(tmp_path, n_jobs):
     assert out.startswith("usable")
     state = _engine.RunStore(tmp_path / "checkpoints").load(0)
     assert state.record["outcome"] == "running"  # and so it can go on
+
+
+def test_workers_end_with_the_fit_that_they_work_for(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, "2", str(tmp_path / "checkpoints")]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    wait_for(lambda: len(list((tmp_path / "checkpoints").glob("run-*"))) > 1)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    busy = [worker for worker in workers if worker.is_running() and worker.cpu_times().user > 0.5]
+    assert len(busy) >= 2
+    process.kill()  # the fit alone, not its workers
+    process.wait()
+    _, alive = psutil.wait_procs(busy, timeout=60)
+    for worker in alive:
+        worker.kill()
+    assert not alive
 
 
 def wait_for(condition, seconds=100):

@@ -5,10 +5,12 @@ The same calls go to every place, with the same number of threads each, so the r
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +28,9 @@ from ddclust._checkpoints import RunState, RunStore
 from ddclust.items import Items, for_other_processes
 
 POLL_SECONDS = 0.2
+# How often a worker looks whether the fit that it works for is still there, and the name of the thread that does.
+PARENT_SECONDS = 1.0
+WATCH = "ddclust-watch"
 # Rounds in which workers die and not one run gets to its end before the fit gives up.
 FRUITLESS_ROUNDS = 3
 # What joblib's processes, Dask and Ray raise when a worker is gone, or the data that was with it.
@@ -167,7 +172,8 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
             pre_dispatch="all",
         )
         shared = _once_per_worker(backend, next(iter(waiting.values()))[0])
-        tasks = [delayed(_in_worker)(shared, *arguments[1:]) for arguments in waiting.values()]
+        call = _in_own_worker if type(backend).__name__ == "LokyBackend" else _in_worker
+        tasks = [delayed(call)(shared, *arguments[1:]) for arguments in waiting.values()]
         try:
             for state in parallel(tasks):
                 del waiting[state.record["run"]]
@@ -193,6 +199,19 @@ def _in_worker(X: Any, *arguments: Any) -> RunState:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return _runs.advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
+
+
+def _in_own_worker(X: Any, *arguments: Any) -> RunState:
+    """The same in a process that was started for this fit, and ends with it: nobody else would end it."""
+    if not any(thread.name == WATCH for thread in threading.enumerate()):
+        threading.Thread(target=_end_with_parent, args=(os.getppid(),), name=WATCH, daemon=True).start()
+    return _in_worker(X, *arguments)
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)
 
 
 class _RayItems:
