@@ -14,7 +14,13 @@ from ddclust._model_format import params_to_json
 # What a result does not depend on, or what a fit is given by the runner.
 INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state", "verbose")
 # Parameters that came later, with the values at which a result is what it was without them, and so is its key.
-LATER: dict[str, Any] = {"augment": None, "neighbors": None, "partner_weight": 1.0, "link_weight": 1.0}
+LATER: dict[str, Any] = {
+    "augment": None,
+    "neighbors": None,
+    "partner_weight": 1.0,
+    "link_weight": 1.0,
+    "cluster_sizes": None,
+}
 BUDGETS = ("quick", "standard", "paper")
 
 
@@ -31,14 +37,20 @@ class Fits:
 
     def protocol(self) -> dict[str, Any]:
         model = DDC(**self.params)
-        given = {k: v for k, v in model.get_params(deep=False).items() if LATER.get(k, ...) != v}
-        params = params_to_json(given | {"loss": model._loss()})
+        params = params_to_json(model.get_params(deep=False) | {"loss": model._loss()})
+        if "DDCLoss" in params["loss"]:
+            params["loss"] = {"DDCLoss": _without_later(params["loss"]["DDCLoss"])}
+        params = _without_later(params)
         return {
             "method": "ddc",
             "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
             "repetitions": self.repetitions,
             "seed": self.seed,
         }
+
+
+def _without_later(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in LATER or LATER[name] != value}
 
 
 @dataclass(frozen=True)
