@@ -179,6 +179,11 @@ def conv_norm_first(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
     return ConvNet(input_shape, n_clusters, norm_first=True)
 
 
+def conv_norm_first_he(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+    """The same with He initialisation of the output layer too."""
+    return ConvNet(input_shape, n_clusters, init="he", norm_first=True)
+
+
 def mlp_norm_first(input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
     """Batch normalisation before the ReLU."""
     return MLP(input_shape, n_clusters, norm_first=True)
@@ -198,6 +203,9 @@ def conv_standardised_input(input_shape: tuple[int, ...], n_clusters: int) -> nn
 VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
     "mnist": {
         "norm-first": {"network": conv_norm_first},
+        "norm-first-he": {"network": conv_norm_first_he},
+        "norm-first-sum": {"network": conv_norm_first, "loss": DDCLoss(reduction="sum")},
+        "norm-first-l2-times-10": {"network": conv_norm_first, "loss": DDCLoss(weights=(1, 10, 1))},
         "symmetric-input": {"network": conv_symmetric_input},
         "standardised-input": {"network": conv_standardised_input},
         "rate-1e-4": {"learning_rate": 1e-4},
