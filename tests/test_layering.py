@@ -13,6 +13,7 @@ LAYERS = [
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
     {"training", "consensus", "_checkpoints"},
     {"inference"},
+    {"merging", "selection"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},
     {"_network_clusterer"},
