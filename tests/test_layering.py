@@ -20,7 +20,7 @@ LAYERS = [
     {"_ddc", "baselines"},
     {"run_folder", "_cell", "explain"},
     {"comparison", "plots", "report"},
-    {"experiments"},
+    {"experiments", "scan"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -205,3 +205,27 @@ def merged_assignments(A: NDArray[np.float32], groups: NDArray[np.int64]) -> NDA
     for cluster, group in enumerate(groups):
         result[..., group] += A[..., cluster]
     return result
+
+
+def node_groups(tree: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each node of the tree the merged cluster that all of it belongs to, -1 where there are several.
+
+    Parameters
+    ----------
+    tree : ndarray of shape (k - 1, 4)
+    groups : ndarray of shape (k,)
+
+    Returns
+    -------
+    ndarray of shape (2 k - 1,)
+        First the k clusters, then the results of the merges.
+
+    Examples
+    --------
+    >>> node_groups(np.array([[0.0, 2.0, 0.69, 2.0], [1.0, 3.0, 3.55, 3.0]]), np.array([0, 1, 0]))
+    array([ 0,  1,  0,  0, -1])
+    """
+    found = list(groups)
+    for first, second in tree[:, :2].astype(np.intp):
+        found.append(found[first] if found[first] == found[second] else -1)
+    return np.array(found, dtype=np.int64)
