@@ -1,4 +1,4 @@
-"""Which quantities that need no labels rank restarts as accuracy does?
+"""Which quantities that need no labels rank restarts as accuracy does.
 
     python experiments/selection.py digits -k 10 --runs 40 --balance 30 --max-iter 1000
     python experiments/selection.py rcv1-subset -k 4 --runs 24 --balance 2 --max-iter 2000 --learning-rate 1e-4
@@ -69,7 +69,12 @@ def main() -> None:
         verbose=True,
     ).fit(bunch.data)
     runs = described_runs(model, bunch)
-    protocol = vars(options) | {"data": bunch.name, "checkpoints": None, "jobs": None, "loss": repr(model.loss)}
+    protocol = vars(options) | {
+        "data": bunch.name,
+        "checkpoints": None,
+        "jobs": None,
+        "loss": repr(model.loss),
+    }
     result = {
         "data": {"name": bunch.name, "shape": list(bunch.data.shape), "sha256": fingerprint(bunch.data)},
         "protocol": protocol,
@@ -83,7 +88,7 @@ def main() -> None:
     file = RESULTS / f"selection-{bunch.name}.json"
     file.write_text(json.dumps(result, indent=1) + "\n")
     print(file)
-    write_report() if "write_report" in globals() else None
+    write_report()
 
 
 def described_runs(model: DDC, bunch) -> list[dict]:
@@ -147,6 +152,65 @@ def correlation(value, score) -> float | None:
 
 def spread(values) -> dict:
     return {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4)}
+
+
+INTRODUCTION = """# Choosing a restart without labels
+
+Written by `experiments/selection.py` from its results (`experiments/results/selection-*.json`, with every quantity of every
+run). Which quantities that need no labels order restarts as accuracy does? All runs of a data set train to the end.
+*Spearman* is the rank correlation of a quantity (its sign turned where small is good) with ACC and NMI: 1 if it orders the
+runs alike, 0 if it says nothing. *ACC of the choice* replays fits: from groups of runs, drawn at random, the run that the
+quantity takes for the best; groups overlap, so the spread is not that of independent repetitions. Labels serve only to
+score.
+
+- *loss* and its terms: on the whole data, as in `runs_` (`criterion="loss"`, the default, and `"divergence"`).
+- *agreement*: the mean adjusted Rand index with the other runs (`criterion="agreement"`); the same by NMI beside it.
+- *steadiness*: the share of items whose cluster stays the same under Gaussian noise of a tenth of the data's deviation.
+- *confidence*: the mean largest soft assignment. *balance*: the entropy of the clusters' sizes.
+
+With n runs, a correlation of pure chance has a standard deviation of about 1/sqrt(n - 1).
+"""
+
+
+def write_report() -> None:
+    """docs/selection.md, from all results."""
+    text = INTRODUCTION
+    for file in sorted(RESULTS.glob("selection-*.json")):
+        result = json.loads(file.read_text())
+        protocol, n = result["protocol"], len(result["runs"])
+        text += (
+            f"\n## {result['data']['name']}, {result['data']['shape'][0]:,} items, k = {protocol['k']}\n\n"
+        )
+        text += (
+            f"{n} runs of {protocol['max_iter']:,} iterations that use all clusters"
+            f" ({result['restarts that leave clusters empty']} others do not); weights of the terms 1,"
+            f" {protocol['balance']:g}, 1; groups of {protocol['group']}. A run taken blindly has ACC"
+            f" {cell(result['any run'])}.\n\n"
+        )
+        text += "| quantity | better when | Spearman with ACC | with NMI | ACC of the choice |\n| --- | --- | --- | --- | --- |\n"
+        for name, row in result["quantities"].items():
+            numbers = [row.get(f"Spearman with {measure}") for measure in ("ACC", "NMI")]
+            shown = ["" if number is None else f"{number:+.2f}" for number in numbers]
+            text += f"| {name} | {row['better when']} | {shown[0]} | {shown[1]} | {cell(row['ACC of the choice'])} |\n"
+    text += losses_of_other_experiments()
+    (Path(__file__).parents[1] / "docs" / "selection.md").write_text(text)
+
+
+def losses_of_other_experiments() -> str:
+    """What the results of experiments/restarts.py say: they hold the total loss of more runs, but not the rest."""
+    text = "\n## The loss alone, of the runs of [restarts.md](restarts.md)\n\n"
+    text += "| data | runs | Spearman of the loss with ACC | with NMI |\n| --- | --- | --- | --- |\n"
+    for file in sorted(RESULTS.glob("restarts-*.json")):
+        result = json.loads(file.read_text())
+        runs = [run for run in result["runs"] if run["ACC"] is not None]
+        value = -np.array([run["loss"] for run in runs])
+        shown = [f"{correlation(value, [run[measure] for run in runs]):+.2f}" for measure in ("ACC", "NMI")]
+        text += f"| {result['data']['name']} | {len(runs)} | {shown[0]} | {shown[1]} |\n"
+    return text
+
+
+def cell(value: dict) -> str:
+    return f"{value['mean']:.3f} ± {value['sd']:.3f}"
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def merged():
 
 
 def test_merged_clusters_are_the_groups(merged):
-    model, X, y = merged
+    model, _, y = merged
     assert model.n_clusters_ == 3
     assert len(np.unique(model.fine_labels_)) > 3
     assert clustering_accuracy(y, model.labels_) == 1

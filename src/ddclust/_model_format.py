@@ -147,7 +147,7 @@ def _restore_merging(model: NetworkClusterer, description: dict[str, Any]) -> No
     tree = description.get("merge_tree")
     if tree is not None:
         model.merge_tree_ = np.array(tree, dtype=np.float64).reshape(-1, 4)
-        if k > 1 and not is_valid_linkage(model.merge_tree_) or len(model.merge_tree_) != k - 1:
+        if len(model.merge_tree_) != k - 1 or (k > 1 and not is_valid_linkage(model.merge_tree_)):
             raise ValueError("merge_tree is not a tree of the clusters.")
 
 

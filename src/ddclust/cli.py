@@ -648,7 +648,7 @@ def compare(
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 1e-3 for conv, 1e-4 for mlp, where a short training needs more than that of a fit]",
+    help="[default: 1e-3 for conv, 1e-5 for mlp]",
 )
 @click.option(
     "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."

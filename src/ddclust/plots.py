@@ -469,7 +469,9 @@ def merge_tree(tree: Any, groups: ArrayLike | None = None) -> Figure:
         tree = tree.merge_tree_
     tree = np.asarray(tree, dtype=np.float64)
     if tree.ndim != 2 or tree.shape[1] != 4 or not len(tree):
-        raise ValueError(f"A tree of k clusters is of shape (k - 1, 4) and has at least one row, got {tree.shape}.")
+        raise ValueError(
+            f"A tree of k clusters is of shape (k - 1, 4) and has at least one row, got {tree.shape}."
+        )
     own = np.arange(len(tree) + 1) if groups is None else np.asarray(groups)
     if own.shape != (len(tree) + 1,):
         raise ValueError(f"The tree is of {len(tree) + 1} clusters, but groups has shape {own.shape}.")
@@ -555,7 +557,9 @@ def scan(rows: Any, recommended: int | None = None) -> Figure:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.spines[["top", "right"]].set_visible(False)
     for row in rows:  # each restart on its own
-        axes[0].scatter([row["k"]] * len(row["agreements"]), row["agreements"], color="#999999", s=6, zorder=2)
+        axes[0].scatter(
+            [row["k"]] * len(row["agreements"]), row["agreements"], color="#999999", s=6, zorder=2
+        )
     axes[0].set_ylim(min(0.0, *(a for row in rows for a in row["agreements"])) - 0.03, 1.03)
     answer = "unclear" if recommended is None else f"recommended: {recommended}"
     axes[0].set_title(answer, fontsize=11, loc="left")

@@ -117,7 +117,12 @@ def scan(
     rows = []
     for k in numbers:
         own = clone(model).set_params(
-            n_clusters=k, n_final=None, n_vote=1, criterion="agreement", early_elimination=False, snapshots=None
+            n_clusters=k,
+            n_final=None,
+            n_vote=1,
+            criterion="agreement",
+            early_elimination=False,
+            snapshots=None,
         )
         row = _fitted_row(X, own) if place is None else _row_in_folder(X, own, place / f"k-{k:03d}")
         rows.append(row)
@@ -215,7 +220,9 @@ def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
     if numbers[-1] > n:
         raise ScanError(f"There are {n} items, too few for {numbers[-1]} clusters; scan smaller numbers.")
     if model.n_init < 2:
-        raise ScanError(f"A scan compares restarts, so it needs at least two of them, got n_init={model.n_init}.")
+        raise ScanError(
+            f"A scan compares restarts, so it needs at least two of them, got n_init={model.n_init}."
+        )
     return numbers
 
 
@@ -254,7 +261,9 @@ def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
         found = json.loads(file.read_text(encoding="utf-8"))
         differing = [name for name in identity if found.get(name) != identity[name]]
         if differing:
-            what = {"data": "of other data", "parameters": "with other parameters"}.get(differing[0], "by another version")
+            what = {"data": "of other data", "parameters": "with other parameters"}.get(
+                differing[0], "by another version"
+            )
             raise ScanError(f"{str(folder.parent)!r} holds a scan {what}; choose another folder.")
         return found["row"]
     row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))

@@ -144,7 +144,9 @@ def _content_of(
             "histogram": _content.histogram_of_confidence(confidence),
         },
         "vote": vote,
-        "warnings": _content.warnings_of(model.runs_, labels, confidence, model.agreement_, model.n_clusters_),
+        "warnings": _content.warnings_of(
+            model.runs_, labels, confidence, model.agreement_, model.n_clusters_
+        ),
         "clusters": _clusters(model, show, compared, rng),
         "map_caption": _map_caption(model, len(mapped)),
         "sampled": None if len(labels) <= FEATURE_ITEMS else FEATURE_ITEMS,
