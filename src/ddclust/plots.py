@@ -483,7 +483,7 @@ def merge_tree(tree: Any, groups: ArrayLike | None = None) -> Figure:
     figure = _figure(max(4.0, 0.42 * len(own) + 1), 3.3)
     axis = figure.subplots()
     drawn = dendrogram(tree, ax=axis, link_color_func=colour)
-    leaves = drawn["leaves"]
+    leaves = drawn["leaves"] or []
     for text, leaf in zip(axis.get_xticklabels(), leaves, strict=True):
         text.set(color=colour(leaf), fontsize=10, fontweight="bold", rotation=0)
     merged = [int(own[leaf]) for leaf in leaves]
@@ -528,7 +528,7 @@ def scan(rows: Any, recommended: int | None = None) -> Figure:
     >>> rows = [{"k": k, "agreements": [0.9 / k, 1 / k], "divergence": 0.1 * k, "clusters_used": [k]} for k in (2, 3)]
     >>> figure = scan(rows, 2)
     >>> [axes.get_ylabel() for axes in figure.axes]
-    ['stability (adjusted Rand index of restarts)', 'divergence term of the loss']
+    ['stability of restarts (ARI)', 'divergence term of the loss']
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -540,7 +540,7 @@ def scan(rows: Any, recommended: int | None = None) -> Figure:
     ks = np.array([row["k"] for row in rows])
     full = np.array([np.median(row["clusters_used"]) == row["k"] for row in rows])
     panels: dict[str, list[Any]] = {
-        "stability (adjusted Rand index of restarts)": [np.mean(row["agreements"]) for row in rows]
+        "stability of restarts (ARI)": [np.mean(row["agreements"]) for row in rows]
     }
     if all(row["divergence"] is not None for row in rows):
         panels["divergence term of the loss"] = [row["divergence"] for row in rows]

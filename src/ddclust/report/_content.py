@@ -224,6 +224,6 @@ def merge_tree(
     ]
     leaves = [
         {"x": (10 * place + 5) / width, "fine": leaf, "size": int(sizes[leaf]), "cluster": int(groups[leaf])}
-        for place, leaf in enumerate(drawn["leaves"])
+        for place, leaf in enumerate(drawn["leaves"] or [])
     ]
     return {"brackets": brackets, "leaves": leaves, "highest": highest}
