@@ -270,7 +270,7 @@ def test_the_tree_is_drawn(merged):
     assert tops == pytest.approx(sorted(model.merge_tree_[:, 2]))
     assert sorted(int(text.get_text()) for text in axes.texts) == [0, 1, 2]
     with pytest.raises(ValueError, match="fit it with n_final"):
-        plots.merge_tree(quick(max_iter=2).fit(merged[1]))
+        plots.merge_tree(quick(1, max_iter=2).fit(merged[1]))
     with pytest.raises(ValueError, match=r"\(k - 1, 4\)"):
         plots.merge_tree(np.ones((3, 3)))
     with pytest.raises(ValueError, match="8 clusters, but groups has shape"):

@@ -266,6 +266,7 @@ def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
             )
             raise ScanError(f"{str(folder.parent)!r} holds a scan {what}; choose another folder.")
         return found["row"]
+    folder.mkdir(parents=True, exist_ok=True)
     row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
     write_json(file, {**identity, "row": row})
     shutil.rmtree(folder / CHECKPOINTS_FOLDER, ignore_errors=True)
