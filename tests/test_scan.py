@@ -193,12 +193,15 @@ def test_a_killed_command_goes_on_and_ends_the_same(data):
         )
 
     killed = start(data / "killed")
-    deadline = time.time() + 120
-    while not list((data / "killed" / "k-002").glob("checkpoints/run-*")):
-        assert time.time() < deadline
-        time.sleep(0.05)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
+    try:
+        deadline = time.time() + 120
+        while not list((data / "killed" / "k-002").glob("checkpoints/run-*")):
+            assert killed.poll() is None
+            assert time.time() < deadline
+            time.sleep(0.05)
+    finally:
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
     assert not (data / "killed" / "scan.json").exists()
     assert start(data / "killed").wait() == 0
     assert start(data / "whole").wait() == 0
