@@ -11,7 +11,6 @@ ESTIMATORS = [
     DDC(n_clusters=3, n_init=1, max_iter=120, learning_rate=1e-3, random_state=0),
     DDC(
         n_clusters=4,
-        n_final=3,
         n_init=2,
         criterion="agreement",
         max_iter=120,
