@@ -96,6 +96,36 @@ def test_fit_predict_evaluate(vectors):
     assert "k-means" in both.output
 
 
+def test_merge_into(vectors):
+    folder, _, _ = vectors
+    out = folder / "run"
+    options = [
+        "--learning-rate",
+        1e-3,
+        "--max-iter",
+        150,
+        "--runs",
+        2,
+        "--jobs",
+        1,
+        "--criterion",
+        "divergence",
+    ]
+    fitted = run("fit", folder / "blobs.npz", "-k", 6, "--merge-into", 3, *options, "--out", out)
+    assert fitted.exit_code == 0, fitted.output
+    assert "ACC " in fitted.output
+    model = DDC.load(out / "model")
+    assert (model.n_clusters, model.n_clusters_, model.criterion) == (6, 3, "divergence")
+    assert "merged into 3" in (out / "report.html").read_text()
+    assert run("predict", out, folder / "blobs.csv").output == (out / "labels.csv").read_text()
+    assert run("evaluate", out, folder / "blobs.npz").exit_code == 0
+    explained = run("explain", out, folder / "blobs.csv", "--out", folder / "explained")
+    assert explained.exit_code == 0, explained.output
+    wrong = run("fit", folder / "blobs.csv", "-k", 3, "--merge-into", 4, *QUICK, "--out", folder / "wrong")
+    assert wrong.exit_code == 2
+    assert "n_final=4 should be <= n_clusters=3" in wrong.output
+
+
 @pytest.mark.parametrize("name", ["digits", "circles"])
 def test_named_data(name, tmp_path):
     result = run("fit", name, "-k", 2, *QUICK, "--out", tmp_path / "run")

@@ -29,6 +29,7 @@ from ddclust.augment import Augmentation
 from ddclust.items import Items, SparseItems, fingerprint
 from ddclust.links import Links, checked_links
 from ddclust.losses import DDCLoss
+from ddclust.merging import merged_assignments, merged_groups, network_tree, renumbered_tree
 from ddclust.neighbors import neighbor_indices
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
@@ -58,6 +59,10 @@ class DDC(NetworkClusterer):
     ----------
     n_clusters : int, default=8
         The number of clusters, k.
+    n_final : int or None, default=None
+        Merge the clusters into so many after training: the two with the smallest Cauchy-Schwarz divergence on the
+        network's representation of the whole data (of 20,000 items drawn at random, if there are more), then again.
+        With ``n_vote`` each network's clusters are merged before the vote. See :mod:`ddclust.merging`.
     network : {"auto", "conv", "mlp"} or callable, default="auto"
         ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors; ``"auto"`` takes
         the former for images of at least 8x8 pixels. A callable ``(input_shape, n_clusters)`` returns
@@ -93,9 +98,14 @@ class DDC(NetworkClusterer):
     n_vote : int, default=1
         How many of the best restarts, by unsupervised loss, vote on each item; the others are aligned
         to the best one, which also decides ties. The paper's DDC-VOTE has 3.
+    criterion : {"loss", "divergence", "agreement"}, default="loss"
+        Which restarts are the best: those with the lowest total loss, with the lowest divergence term (the later
+        practice of the paper's authors), or those whose labels agree most with the labels of the other restarts, by
+        the mean adjusted Rand index (for which every restart labels the data once more, or 10,000 of its items). None
+        of them needs labels from outside.
     early_elimination : bool, default=False
         Stop hopeless restarts early: successive halving by the unsupervised loss at an eighth, a
-        quarter and a half of ``max_iter``.
+        quarter and a half of ``max_iter``, whatever the ``criterion``.
     max_iter : int, default=7000
         Iterations (batches) per restart: ten epochs of MNIST. The paper has 70,000.
     tol : float, default=1e-3
@@ -129,7 +139,7 @@ class DDC(NetworkClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Clusters are numbered by size, the largest is 0.
-    probabilities_ : ndarray of shape (n_samples, n_clusters)
+    probabilities_ : ndarray of shape (n_samples, n_clusters_)
         Soft assignments of the training data; with ``n_vote``, the mean of those networks that voted for
         the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
@@ -137,9 +147,18 @@ class DDC(NetworkClusterer):
     member_labels_ : ndarray of shape (n_kept, n_samples)
         The clusters by each of the networks that were kept, in the same numbering, the best first. Not saved with the
         model.
+    n_clusters_ : int
+        ``n_final``, or ``n_clusters`` without it.
+    merge_tree_ : ndarray of shape (n_clusters - 1, 4)
+        How the best network's clusters merge down to a single one, in the linkage format of
+        :mod:`scipy.cluster.hierarchy`, see :func:`ddclust.merging.merge_tree`. Only with ``n_final``.
+    fine_labels_ : ndarray of shape (n_samples,)
+        The best network's clusters before merging; fine cluster i went into cluster ``cluster_groups_[0][i]``. Only with
+        ``n_final``; :meth:`predict_fine` gives them for other items.
     runs_ : list of dict
         One record per restart: ``seed``, ``loss`` and its ``terms`` on the whole data, ``n_iter``,
-        ``clusters_used``, ``seconds``, ``outcome`` (how it ended), ``history``.
+        ``clusters_used``, ``seconds``, ``outcome`` (how it ended), ``history``, with ``criterion="agreement"``
+        also ``agreement``.
     voters_ : list of int
         Positions in ``runs_`` of the runs that were kept, the best first.
     history_ : list of dict
@@ -177,6 +196,7 @@ class DDC(NetworkClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_final": [Interval(Integral, 1, None, closed="left"), None],
         "network": [StrOptions({"auto", *BUILT_IN_NETWORKS}), callable],
         "loss": [StrOptions({"auto"}), callable],
         "augment": [StrOptions(set(BUILT_IN_AUGMENTATIONS)), callable, None],
@@ -187,6 +207,7 @@ class DDC(NetworkClusterer):
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_vote": [Interval(Integral, 1, None, closed="left")],
+        "criterion": [StrOptions({"loss", "divergence", "agreement"})],
         "early_elimination": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -206,6 +227,7 @@ class DDC(NetworkClusterer):
         self,
         n_clusters: int = 8,
         *,
+        n_final: int | None = None,
         network: str | NetworkFactory = "auto",
         loss: str | ClusteringLoss = "auto",
         augment: str | Augmentation | None = None,
@@ -216,6 +238,7 @@ class DDC(NetworkClusterer):
         init: str = "soft",
         n_init: int = 4,
         n_vote: int = 1,
+        criterion: str = "loss",
         early_elimination: bool = False,
         max_iter: int = 7000,
         tol: float = 1e-3,
@@ -231,6 +254,7 @@ class DDC(NetworkClusterer):
         verbose: bool | int = False,
     ) -> None:
         self.n_clusters = n_clusters
+        self.n_final = n_final
         self.network = network
         self.loss = loss
         self.augment = augment
@@ -241,6 +265,7 @@ class DDC(NetworkClusterer):
         self.init = init
         self.n_init = n_init
         self.n_vote = n_vote
+        self.criterion = criterion
         self.early_elimination = early_elimination
         self.max_iter = max_iter
         self.tol = tol
@@ -321,6 +346,10 @@ class DDC(NetworkClusterer):
                 raise ValueError(
                     f"neighbors={self.neighbors} should be < n_samples={len(X)}: an item is not its own neighbour."
                 )
+            if self.n_final is not None and self.n_final > self.n_clusters:
+                raise ValueError(
+                    f"n_final={self.n_final} should be <= n_clusters={self.n_clusters}: clusters can only be merged."
+                )
             epochs = self._snapshot_epochs()
             links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
             plan = self._plan(X, links)
@@ -330,16 +359,24 @@ class DDC(NetworkClusterer):
             records = [
                 {key: value for key, value in state.record.items() if key != "saves"} for state in states
             ]
+            source = BatchSource(X, plan.scaling)
+            if self.criterion == "agreement":
+                _runs.note_agreement(records, states, plan, source)
             voters = self._voters(records)
             modules = [plan.build_from(states[run].tensors) for run in voters]
-            self._keep(BatchSource(X, plan.scaling), records, voters, modules)
-            self.__dict__.pop("snapshots_", None)
-            self.__dict__.pop("member_snapshots_", None)
+            for name in ("snapshots_", "member_snapshots_", "merge_tree_", "fine_labels_"):
+                self.__dict__.pop(name, None)  # of an earlier fit
+            if self.n_final is None:
+                self._keep(source, records, voters, modules)
+            else:
+                self._merge_and_keep(source, records, voters, modules, self.n_final)
             if epochs is not None:
                 items = _runs.snapshot_items(len(X), records[0]["seed"])
                 self.member_snapshots_ = [
-                    _developed(states[run].tensors, items, order)
-                    for run, order in zip(voters, self.cluster_orders_, strict=True)
+                    _developed(states[run].tensors, items, order, groups)
+                    for run, order, groups in zip(
+                        voters, self.cluster_orders_, self.cluster_groups_, strict=True
+                    )
                 ]
                 self.snapshots_ = self.member_snapshots_[0]
         return self
@@ -370,6 +407,31 @@ class DDC(NetworkClusterer):
             The folder is missing, incomplete, damaged, foreign or of a newer version.
         """
         return cls._load(path, {"network": network, "loss": loss, "augment": augment}, device)
+
+    def predict_fine(self, X: Any) -> NDArray[np.int64]:
+        """The best network's cluster of each item before merging, in the numbering of ``fine_labels_``."""
+        return self._fine_labels(self._source(X))
+
+    def _fine_labels(self, source: BatchSource) -> NDArray[np.int64]:
+        return next(self._fine_probabilities(source, 1)).argmax(axis=1)
+
+    def _merge_and_keep(
+        self,
+        source: BatchSource,
+        records: list[dict[str, Any]],
+        voters: list[int],
+        modules: list[nn.Module],
+        n_final: int,
+    ) -> None:
+        """Merge each network's clusters, then as :meth:`_keep`."""
+        # Clusters of different networks, when there are more than wanted, divide the data differently and would not
+        # match one to one; merged ones do.
+        loss = self._loss()
+        loss = loss if isinstance(loss, DDCLoss) else DDCLoss()
+        trees = [network_tree(module, source, loss) for module in modules]
+        self._keep(source, records, voters, modules, [merged_groups(tree, n_final) for tree in trees])
+        self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
+        self.fine_labels_ = self._fine_labels(source)
 
     def _plan(self, X: Items, links: Links) -> _runs.Plan:
         """Resolve every "auto" against the data."""
@@ -484,6 +546,7 @@ class DDC(NetworkClusterer):
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
         params = params_to_json(self.get_params(deep=False))
         indifferent = ["n_jobs", "device", "checkpoint_dir", "random_state", "verbose"]
+        indifferent += ["n_final", "criterion"]  # which come after the training
         if not self.early_elimination:
             indifferent.append("n_vote")  # with elimination, so many survive
         return {
@@ -557,11 +620,16 @@ class DDC(NetworkClusterer):
             raise ValueError(
                 f"A term of the loss is called {min(taken)!r}, as that of partners or links is; rename it."
             )
+        if self.criterion == "divergence" and "divergence" not in terms._fields:
+            raise ValueError(
+                f"criterion='divergence' needs a loss with a term of that name; this one has {terms._fields}."
+            )
         return hidden.shape[1]
 
     def _voters(self, records: list[dict[str, Any]]) -> list[int]:
         """The runs to keep, best first. Fails if there is none, and warns of all that is not as asked for."""
-        ranking = _runs.rank_runs(records, self.n_clusters)
+        wanted = self.n_clusters if self.n_final is None else self.n_final
+        ranking = _runs.rank_runs(records, wanted, self.criterion)
         failed = [record for record in records if record["error"] is not None]
         interrupted = any(record["outcome"] in ("interrupted", "waiting") for record in records)
         if not ranking and interrupted:
@@ -570,13 +638,13 @@ class DDC(NetworkClusterer):
             raise _runs.AllRunsFailedError(
                 f"All {len(records)} restarts failed. The first one: {failed[0]['error']}"
             )
-        complete = [run for run in ranking if records[run]["clusters_used"] == self.n_clusters]
+        complete = [run for run in ranking if records[run]["clusters_used"] >= wanted]
         voters = (complete or ranking)[: self.n_vote]
         if failed:
             _warn(f"{len(failed)} of {len(records)} restarts failed. The first one: {failed[0]['error']}")
         if not complete:
             _warn(
-                f"The clustering uses {records[ranking[0]]['clusters_used']} of the {self.n_clusters} clusters asked"
+                f"The clustering uses {records[ranking[0]]['clusters_used']} of the {wanted} clusters asked"
                 " for. More restarts (n_init), more iterations (max_iter) or a smaller n_clusters may help."
             )
         if interrupted:
@@ -621,7 +689,10 @@ def _check_copy(x: torch.Tensor, copy: Any) -> None:
 
 
 def _developed(
-    tensors: dict[str, torch.Tensor], items: NDArray[np.intp], cluster_order: NDArray[np.int64]
+    tensors: dict[str, torch.Tensor],
+    items: NDArray[np.intp],
+    cluster_order: NDArray[np.int64],
+    cluster_groups: NDArray[np.int64],
 ) -> Snapshots:
     """The snapshots of a run from its state."""
     taken = {
@@ -633,7 +704,7 @@ def _developed(
     probabilities = np.empty((len(epochs), len(items), len(cluster_order)), dtype=np.float32)
     for place, epoch in enumerate(epochs):
         probabilities[place] = taken[epoch]
-    return Snapshots(items, epochs, probabilities)
+    return Snapshots(items, epochs, merged_assignments(probabilities, cluster_groups))
 
 
 def _warn(message: str) -> None:

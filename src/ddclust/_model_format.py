@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from scipy.cluster.hierarchy import is_valid_linkage
 from torch import nn
 
 from ddclust import __version__
@@ -38,6 +39,8 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         "view_shapes": [list(shape) for shape in getattr(model, "view_shapes_", [])],
         "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
         "cluster_orders": [order.tolist() for order in model.cluster_orders_],
+        "cluster_groups": [groups.tolist() for groups in model.cluster_groups_],
+        "merge_tree": model.merge_tree_.tolist() if hasattr(model, "merge_tree_") else None,
         "voters": model.voters_,
         "n_samples": len(model.labels_),
         "bytes": model.scaling_.is_of_bytes,
@@ -57,6 +60,8 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         tensors["vectorizer.idf"] = torch.from_numpy(model.vectorizer_.idf_.astype(np.float64))
     tensors["probabilities"] = torch.from_numpy(model.probabilities_)
     tensors["agreement"] = torch.from_numpy(model.agreement_)
+    if hasattr(model, "fine_labels_"):
+        tensors["fine_labels"] = torch.from_numpy(model.fine_labels_)
     return description, tensors
 
 
@@ -102,6 +107,7 @@ def restore(
     for order in model.cluster_orders_:
         if len(order) != model.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
             raise ValueError("cluster_orders are not permutations of the clusters.")
+    _restore_merging(model, description)
     model.modules_ = [_load_network(model, path, tensors, f"network{i}.") for i in range(len(model.voters_))]
 
     n, scaling_shape = (
@@ -112,9 +118,11 @@ def restore(
     expected = {
         "scaling.shift": (torch.Size(scaling_shape), torch.float64),
         "scaling.scale": (torch.Size(scaling_shape), torch.float64),
-        "probabilities": (torch.Size((n, model.n_clusters)), torch.float32),
+        "probabilities": (torch.Size((n, model.n_clusters_)), torch.float32),
         "agreement": (torch.Size((n,)), torch.float64),
     }
+    if hasattr(model, "merge_tree_"):
+        expected["fine_labels"] = (torch.Size((n,)), torch.int64)
     vectorizer = description.get("vectorizer")
     if vectorizer is not None:
         expected["vectorizer.idf"] = (torch.Size(model.item_shape_), torch.float64)
@@ -129,9 +137,29 @@ def restore(
     model.probabilities_ = others["probabilities"].numpy()
     model.labels_ = model.probabilities_.argmax(axis=1)
     model.agreement_ = others["agreement"].numpy()
+    if "fine_labels" in others:
+        model.fine_labels_ = others["fine_labels"].numpy()
     x = torch.zeros(1, *input_shape(model.item_shape_))
     with evaluation_mode(model.modules_[0]) as device:
         model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
+
+
+def _restore_merging(model: NetworkClusterer, description: dict[str, Any]) -> None:
+    """The clusters that outputs were merged into; models of earlier versions have one for each output."""
+    k = model.n_clusters
+    groups = description.get("cluster_groups") or [list(range(k))] * len(model.cluster_orders_)
+    model.cluster_groups_ = [np.array(group, dtype=np.int64) for group in groups]
+    n_final = getattr(model, "n_final", None) or k
+    for group in model.cluster_groups_:
+        if len(group) != k or not np.array_equal(np.unique(group), np.arange(n_final)):
+            raise ValueError("cluster_groups do not say what every cluster was merged into.")
+    if len(model.cluster_groups_) != len(model.cluster_orders_):
+        raise ValueError("cluster_groups and cluster_orders differ in number.")
+    tree = description.get("merge_tree")
+    if tree is not None:
+        model.merge_tree_ = np.array(tree, dtype=np.float64).reshape(-1, 4)
+        if len(model.merge_tree_) != k - 1 or (k > 1 and not is_valid_linkage(model.merge_tree_)):
+            raise ValueError("merge_tree is not a tree of the clusters.")
 
 
 def _vectorizer(description: dict[str, Any], idf: torch.Tensor) -> StemVectorizer:

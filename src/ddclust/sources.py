@@ -210,3 +210,33 @@ def _unit_mean_square(X: Items) -> float:
     # Divided by the largest value, so that no square overflows.
     squares = sum(float(np.square(block / largest, dtype=np.float64).sum()) for block in blocks(values))
     return float(np.sqrt(np.prod(X.shape) / squares) / largest)
+
+
+class Sample:
+    """Some items of a source, as a source."""
+
+    def __init__(self, source: BatchSource, items: NDArray[np.intp]) -> None:
+        self.source = source
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def batch(self, indices: Any) -> Tensor:
+        return self.source.batch(self.items[indices])
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        return rng.permutation(len(self))
+
+
+def random_items(n: int, most: int, seed: int) -> NDArray[np.intp]:
+    """All n places or, if these are too many, a random sample of them, in their order.
+
+    Examples
+    --------
+    >>> random_items(3, most=10, seed=0), len(random_items(1000, most=10, seed=0))
+    (array([0, 1, 2]), 10)
+    """
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, size=most, replace=False))

@@ -20,6 +20,8 @@ LATER: dict[str, Any] = {
     "partner_weight": 1.0,
     "link_weight": 1.0,
     "cluster_sizes": None,
+    "n_final": None,
+    "criterion": "loss",
 }
 BUDGETS = ("quick", "standard", "paper")
 
