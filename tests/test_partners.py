@@ -98,7 +98,7 @@ def test_the_loss_goes_with_partners():
         return quick(4, **options)._loss()
 
     assert chosen() == DDCLoss()
-    assert chosen(augment="affine") == chosen(neighbors=3) == DDCLoss.for_partners(4)
+    assert chosen(augment="affine") == chosen(neighbors=3) == DDCLoss.for_partners()
     own = DDCLoss(bandwidth=0.3)
     assert chosen(augment="affine", loss=own) is own
 

@@ -69,7 +69,7 @@ class DDC(NetworkClusterer):
         a module whose forward returns ``(hidden, logits)``; images reach it as (n, c, h, w).
     loss : "auto" or callable, default="auto"
         ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do. ``"auto"``: ``DDCLoss()``, or
-        ``DDCLoss.for_partners(n_clusters)`` if items have partners.
+        ``DDCLoss.for_partners()`` if items have partners.
     augment : {"affine", "photo", "noise", "dropout"}, callable or None, default=None
         A partner of every item: a randomly changed copy, which should be in the same cluster. ``"affine"`` turns,
         moves, stretches and slants images; ``"photo"`` also mirrors them and changes their light and colour;
@@ -481,7 +481,7 @@ class DDC(NetworkClusterer):
         if not isinstance(self.loss, str):
             return self.loss
         has_partners = self.augment is not None or self.neighbors is not None
-        return DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
+        return DDCLoss.for_partners() if has_partners else DDCLoss()
 
     def _run_restarts(
         self, X: Items, plan: _runs.Plan, seeds: list[int], snapshot_epochs: tuple[int, ...] | None

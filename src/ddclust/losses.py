@@ -501,20 +501,17 @@ class DDCLoss:
         return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
 
     @classmethod
-    def for_partners(cls, n_clusters: int) -> Self:
+    def for_partners(cls) -> Self:
         """The loss that goes with partners (``augment``, ``neighbors``), which pull clusters together.
 
-        The similarities of clusters are summed over pairs and divided by k, so that one merged pair counts as much
-        among many clusters as among few, and the overlap of assignments, averaged, has a weight of 50. With weights
-        of 1 clusters merge.
+        The overlap of assignments has a weight of 50; with weights of 1 clusters merge.
 
         Examples
         --------
-        >>> DDCLoss.for_partners(10).weights
-        (4.5, 50.0, 4.5)
+        >>> DDCLoss.for_partners().weights
+        (1.0, 50.0, 1.0)
         """
-        per_cluster = (n_clusters - 1) / 2  # the mean over k(k-1)/2 pairs times this is their sum over k
-        return cls(weights=(per_cluster, PARTNERS_BALANCE, per_cluster))
+        return cls(weights=(1.0, PARTNERS_BALANCE, 1.0))
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(
