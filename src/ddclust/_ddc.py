@@ -22,7 +22,7 @@ from ddclust import __version__, _engine, _runs
 from ddclust._checkpoints import RunState, RunStore
 from ddclust._model_format import params_to_json
 from ddclust._network_clusterer import NetworkClusterer, all_or_nothing
-from ddclust._objective import CANNOT_LINK, MUST_LINK, PARTNERS, ClusteringLoss, Knowledge
+from ddclust._objective import CANNOT_LINK, MUST_LINK, NO_LINKS, PARTNERS, ClusteringLoss, Knowledge
 from ddclust._validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.augment import BUILT_IN as BUILT_IN_AUGMENTATIONS
 from ddclust.augment import Augmentation
@@ -433,7 +433,7 @@ class DDC(NetworkClusterer):
         self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
         self.fine_labels_ = self._fine_labels(source)
 
-    def _plan(self, X: Items, links: Links) -> _runs.Plan:
+    def _plan(self, X: Items, links: Links = NO_LINKS) -> _runs.Plan:
         """Resolve every "auto" against the data."""
         kinds = self._network_kinds()
         rate = self.learning_rate

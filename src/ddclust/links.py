@@ -72,7 +72,7 @@ def checked_links(
         raise LinkError("cannot_link separates items, but n_clusters=1 puts all of them into one cluster.")
     graph = scipy.sparse.coo_array((np.ones(len(must)), must.T), shape=(n_items, n_items)).tocsr()
     n_groups, group = connected_components(graph, directed=False)
-    if n_groups < n_clusters:
+    if len(must) and n_groups < n_clusters:
         raise LinkError(
             f"must_link joins the {n_items} items to {n_groups} groups, fewer than n_clusters={n_clusters}; ask for"
             " fewer clusters, or leave out pairs."
