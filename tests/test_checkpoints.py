@@ -147,7 +147,7 @@ def test_damaged_checkpoints_are_noticed(blobs, tmp_path, monkeypatch, damage, w
     ],
 )
 def test_other_parameters_are_refused(blobs, tmp_path, change, sentence):
-    options = {"n_init": 2, "max_iter": 20, "checkpoint_dir": tmp_path}
+    options = {"n_init": 2, "max_iter": 20, "checkpoint_dir": tmp_path, "loss": DDCLoss()}
     quick(**options).fit(blobs[0])
     with pytest.raises(CheckpointError, match=sentence):
         quick(**{**options, **change}).fit(blobs[0])

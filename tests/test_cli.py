@@ -96,6 +96,36 @@ def test_fit_predict_evaluate(vectors):
     assert "k-means" in both.output
 
 
+def test_merge_into(vectors):
+    folder, _, _ = vectors
+    out = folder / "run"
+    options = [
+        "--learning-rate",
+        1e-3,
+        "--max-iter",
+        150,
+        "--runs",
+        2,
+        "--jobs",
+        1,
+        "--criterion",
+        "divergence",
+    ]
+    fitted = run("fit", folder / "blobs.npz", "-k", 6, "--merge-into", 3, *options, "--out", out)
+    assert fitted.exit_code == 0, fitted.output
+    assert "ACC " in fitted.output
+    model = DDC.load(out / "model")
+    assert (model.n_clusters, model.n_clusters_, model.criterion) == (6, 3, "divergence")
+    assert "merged into 3" in (out / "report.html").read_text()
+    assert run("predict", out, folder / "blobs.csv").output == (out / "labels.csv").read_text()
+    assert run("evaluate", out, folder / "blobs.npz").exit_code == 0
+    explained = run("explain", out, folder / "blobs.csv", "--out", folder / "explained")
+    assert explained.exit_code == 0, explained.output
+    wrong = run("fit", folder / "blobs.csv", "-k", 3, "--merge-into", 4, *QUICK, "--out", folder / "wrong")
+    assert wrong.exit_code == 2
+    assert "n_final=4 should be <= n_clusters=3" in wrong.output
+
+
 @pytest.mark.parametrize("name", ["digits", "circles"])
 def test_named_data(name, tmp_path):
     result = run("fit", name, "-k", 2, *QUICK, "--out", tmp_path / "run")
@@ -599,3 +629,73 @@ def test_items_of_unknown_class_do_not_count(vectors):
     np.save(folder / "labels.npy", np.where(np.arange(150) < 40, 0, y))
     np.save(folder / "truth.npy", np.where(np.arange(150) < 40, -1, y))
     assert "1.000  1.000" in run("evaluate", folder / "labels.npy", folder / "truth.npy").output
+
+
+def test_partners_and_links_on_the_command_line(tmp_path, images):
+    np.save(tmp_path / "images.npy", images)
+    (tmp_path / "same.csv").write_text("one,other\n0,1\n2,3\n")
+    (tmp_path / "apart.csv").write_text("0;35\n")
+    out = tmp_path / "run"
+    result = run(
+        "fit", tmp_path / "images.npy", "-k", 2, *QUICK, "--out", out, "--augment", "affine", "--neighbors", 3,
+        "--must-link", tmp_path / "same.csv", "--cannot-link", tmp_path / "apart.csv",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    model = DDC.load(out / "model")
+    assert (model.augment, model.neighbors, model.loss) == ("affine", 3, "auto")
+    assert {"partners", "must_link", "cannot_link"} <= model.runs_[0]["terms"].keys()
+    # The same in Python.
+    alone = DDC(2, augment="affine", neighbors=3, n_init=1, max_iter=20, random_state=0)
+    alone.fit(images, must_link=[[0, 1], [2, 3]], cannot_link=[[0, 35]])
+    assert np.array_equal(alone.probabilities_, model.probabilities_)
+
+
+def test_balance_goes_with_partners(vectors):
+    folder, _, _ = vectors
+    for name, options in {"plain": [], "partners": ["--augment", "noise"]}.items():
+        run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--balance", 7, *options, "--out", folder / name)
+    assert DDC.load(folder / "plain" / "model").loss.weights == (1, 7, 1)
+    assert DDC.load(folder / "partners" / "model").loss.weights == (1.0, 7, 1.0)  # (k - 1) / 2
+
+
+def test_links_are_read_again_from_another_folder(vectors, monkeypatch):
+    """The files are remembered by their full names; other pairs are another fit."""
+    folder, _, _ = vectors
+    monkeypatch.chdir(folder)
+    Path("same.csv").write_text("0,1\n")
+    arguments = ["fit", "blobs.csv", "-k", 3, *QUICK, "--must-link", "same.csv", "--out", "run"]
+    assert run(*arguments).exit_code == 0
+    options = json.loads(Path("run/run.json").read_text())["options"]
+    assert options["must_link"] == str((folder / "same.csv").resolve())
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("0,1,2\n", "must have two columns of items, it has 3"),
+        ("0,1\n2,150\n", "line 2: There is no item '150'; the first of the 150 items is called '0'"),
+        ("0,no\n", "line 1: There is no item 'no'"),
+        ("0,1\n1,2\n", "cannot_link separates items '0' and '2', but must_link joins them: '0' - '1' - '2'"),
+        ("", "is empty"),
+    ],
+)
+def test_wrong_links_get_a_sentence(vectors, content, sentence):
+    folder, _, _ = vectors
+    (folder / "same.csv").write_text(content)
+    (folder / "apart.csv").write_text("0,2\n")
+    result = run(
+        "fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run",
+        "--must-link", folder / "same.csv", "--cannot-link", folder / "apart.csv",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert sentence in result.output
+    assert not (folder / "run").exists()
+
+
+def test_pairs_of_items_with_one_name(tmp_path):
+    from ddclust.datasets import DataError, read_pairs
+
+    (tmp_path / "pairs.csv").write_text("first,second\na,b\nc,a\n")
+    assert read_pairs(tmp_path / "pairs.csv", ["a", "b", "c"]).tolist() == [[0, 1], [2, 0]]
+    with pytest.raises(DataError, match="line 2 names 'a', but several items are called that"):
+        read_pairs(tmp_path / "pairs.csv", ["a", "b", "c", "a"])

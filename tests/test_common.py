@@ -9,6 +9,15 @@ from ddclust.baselines import DEC, ITC, LDMGI, SEC
 # Quick settings of the real estimators; nothing else is changed.
 ESTIMATORS = [
     DDC(n_clusters=3, n_init=1, max_iter=120, learning_rate=1e-3, random_state=0),
+    DDC(
+        n_clusters=4,
+        n_init=2,
+        criterion="agreement",
+        max_iter=120,
+        learning_rate=1e-3,
+        random_state=0,
+        n_jobs=1,
+    ),
     DEC(n_clusters=3, layers=(20, 5), layer_iter=60, finetune_iter=60, max_iter=100, random_state=0),
     ITC(n_clusters=3, n_init=1, random_state=0),
     ITC(n_clusters=3, n_init=1, density="parzen", random_state=0),

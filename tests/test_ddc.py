@@ -292,8 +292,8 @@ def test_read_only_memory_map(tmp_path, images):
 
 def test_clone_and_pickle(blobs):
     X, _ = blobs
-    model = quick().fit(X)
-    assert clone(model).get_params()["loss"] == DDCLoss()
+    model = quick(loss=DDCLoss(bandwidth=0.2)).fit(X)
+    assert clone(model).get_params()["loss"] == DDCLoss(bandwidth=0.2)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict_proba(X), model.probabilities_)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -227,6 +228,16 @@ def test_readings_networks_return_hidden_and_logits(name):
     assert hidden.shape == (5, 100)
     assert logits.shape == (5, 10)
     assert (name == "conv_norm_first") == bool((hidden >= 0).all())
+
+
+def test_committed_results_are_of_the_protocols_that_are_declared():
+    checkout = Place(Path(__file__).parents[1])
+    cells = {checkout.result(c): c for budget in BUDGETS for name in EXPERIMENTS for c in declared(name, budget)}
+    committed = [file for b in BUDGETS for file in (checkout.folder / "experiments/results" / b).rglob("*.json")]
+    assert committed
+    for file in committed:
+        assert file in cells, f"{file} belongs to no declared cell"
+        assert state(cells[file], checkout) == "done", file
 
 
 def test_command_line(tmp_path):

@@ -9,17 +9,18 @@ import ddclust
 
 PACKAGE = Path(ddclust.__file__).parent
 LAYERS = [
-    {"kernels", "items", "atomic", "neighbors"},
+    {"kernels", "items", "atomic", "neighbors", "links", "augment"},
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
-    {"training", "consensus", "_checkpoints"},
+    {"training", "consensus", "_checkpoints", "_objective", "views"},
     {"inference"},
+    {"merging", "selection"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},
     {"_network_clusterer"},
     {"_ddc", "baselines"},
     {"run_folder", "_cell", "explain"},
     {"comparison", "plots", "report"},
-    {"experiments"},
+    {"experiments", "scan"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -10,11 +10,15 @@ from ddclust.losses import (
     DDCLoss,
     LossTerms,
     assignment_overlap,
+    attraction,
     cauchy_schwarz_similarity,
     corner_closeness,
     cosine_kernel,
     ddc_loss,
     kullback_leibler_similarity,
+    log_agreement,
+    log_disagreement,
+    repulsion,
 )
 
 DTYPES = [torch.float32, torch.float64]
@@ -340,3 +344,129 @@ def test_kl_is_finite_with_finite_gradients(divergence, case):
 def test_wrong_divergence_is_named():
     with pytest.raises(ValueError, match="divergence must be one of .* got 'euclid'"):
         DDCLoss(divergence="euclid")
+
+
+# --- pairs of items ---------------------------------------------------------------------------
+
+
+def logits_of(*assignments):
+    return torch.tensor(assignments, dtype=torch.float64).log()
+
+
+def test_pairs_by_hand():
+    first, second = logits_of([0.5, 0.5], [0.9, 0.1]), logits_of([0.2, 0.8], [0.3, 0.7])
+    # The inner products are 0.1 + 0.4 and 0.27 + 0.07.
+    assert log_agreement(first, second).exp().tolist() == pytest.approx([0.5, 0.34])
+    assert log_disagreement(first, second).exp().tolist() == pytest.approx([0.5, 0.66])
+    assert attraction(first, second).item() == pytest.approx(-(math.log(0.5) + math.log(0.34)) / 2)
+    assert repulsion(first, second).item() == pytest.approx(-(math.log(0.5) + math.log(0.66)) / 2)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize(("n", "k"), [(7, 2), (4, 6)])
+def test_pairs_equal_a_naive_loop(n, k, dtype, tolerance):
+    generator = torch.Generator().manual_seed(1)
+    first, second = (3 * torch.randn(n, k, dtype=torch.float64, generator=generator) for _ in range(2))
+    A, B = first.softmax(dim=1).tolist(), second.softmax(dim=1).tolist()
+    inner = [sum(a * b for a, b in zip(A[q], B[q], strict=True)) for q in range(n)]
+    pull, push = attraction(first.to(dtype), second.to(dtype)), repulsion(first.to(dtype), second.to(dtype))
+    assert pull.dtype == push.dtype == dtype
+    assert pull.item() == pytest.approx(-sum(math.log(p) for p in inner) / n, rel=tolerance)
+    assert push.item() == pytest.approx(-sum(math.log(1 - p) for p in inner) / n, rel=tolerance)
+
+
+@pytest.mark.parametrize("function", [attraction, repulsion])
+def test_gradients_of_pairs(function):
+    generator = torch.Generator().manual_seed(2)
+    pairs = tuple(torch.randn(5, 3, dtype=torch.float64, generator=generator).requires_grad_() for _ in "ab")
+    assert torch.autograd.gradcheck(function, pairs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("function", "others"), [(attraction, [0.0, 300.0, 0.0]), (repulsion, [300.0, 0.0, 0.0])]
+)
+def test_pairs_that_are_as_wrong_as_can_be_are_still_moved(function, others, dtype):
+    """Assignments of exactly 0 and 1 in floating point: the value is finite, the gradient does not vanish."""
+    first = torch.tensor([[300.0, 0.0, 0.0]], dtype=dtype, requires_grad=True)
+    second = torch.tensor([others], dtype=dtype, requires_grad=True)
+    value = function(first, second)
+    value.backward()
+    assert value.item() == pytest.approx(300, rel=0.01)
+    for end in (first, second):
+        assert torch.isfinite(end.grad).all()
+        assert end.grad.abs().max() > 0.4
+
+
+def test_loss_for_partners_has_a_strong_balance():
+    H, A = batch(n=12, k=5)
+    terms, means = DDCLoss.for_partners()(H, A), ddc_loss(H, A)
+    assert terms.divergence.item() == pytest.approx(means.divergence.item())
+    assert terms.corners.item() == pytest.approx(means.corners.item())
+    assert terms.orthogonality.item() == pytest.approx(50 * means.orthogonality.item())
+
+
+def naive_sized_overlap(A, sizes, reduction):
+    """sum over pairs of items and clusters of alpha_qi alpha_ri / (k s_i), the largest cluster with the largest share."""
+    n, k = len(A), len(A[0])
+    sums = [sum(row[i] for row in A) for i in range(k)]
+    order = sorted(range(k), key=lambda i: -sums[i])
+    share = {cluster: sorted(sizes, reverse=True)[place] / sum(sizes) for place, cluster in enumerate(order)}
+    total = sum(
+        A[q][i] * A[r][i] / (k * share[i]) for q in range(n) for r in range(q + 1, n) for i in range(k)
+    )
+    return total if reduction == "sum" else total / (n * (n - 1) / 2)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("divergence", ["cauchy_schwarz", "kullback_leibler"])
+def test_overlap_towards_given_sizes_equals_a_naive_loop(reduction, divergence):
+    generator = torch.Generator().manual_seed(0)
+    H = torch.randn(9, 2, dtype=torch.float64, generator=generator)
+    A = torch.rand(9, 4, dtype=torch.float64, generator=generator).softmax(dim=1)
+    sizes = (1, 5, 2, 2)
+    loss = DDCLoss(reduction=reduction, divergence=divergence, cluster_sizes=sizes, weights=(1, 3, 1))
+    expected = naive_sized_overlap(A.tolist(), sizes, reduction)
+    assert loss(H, A).orthogonality.item() == pytest.approx(3 * expected, rel=1e-12)
+
+
+def test_gradients_towards_given_sizes():
+    generator = torch.Generator().manual_seed(1)
+    H = torch.randn(7, 2, dtype=torch.float64, generator=generator)
+    logits = torch.randn(7, 3, dtype=torch.float64, generator=generator, requires_grad=True)
+    loss = DDCLoss(cluster_sizes=(0.6, 0.3, 0.1))
+    assert torch.autograd.gradcheck(lambda x: sum(loss(H, x.softmax(dim=1))), (logits,))
+
+
+def test_overlap_is_least_at_the_given_sizes():
+    def certain(counts):
+        return torch.nn.functional.one_hot(
+            torch.repeat_interleave(torch.arange(3), torch.tensor(counts)), 3
+        ).double()
+
+    sizes = (0.6, 0.3, 0.1)
+    values = {
+        counts: assignment_overlap(certain(counts), cluster_sizes=sizes).item()
+        for counts in [(600, 300, 100), (334, 333, 333), (500, 300, 200), (700, 250, 50), (1000, 0, 0)]
+    }
+    assert min(values, key=values.get) == (600, 300, 100)
+    # Which cluster is which does not matter.
+    assert assignment_overlap(certain((100, 600, 300)), cluster_sizes=sizes).item() == pytest.approx(
+        values[600, 300, 100]
+    )
+
+
+def test_equal_sizes_are_the_paper_s_term():
+    A = torch.rand(8, 3, dtype=torch.float64).softmax(dim=1)
+    torch.testing.assert_close(assignment_overlap(A, cluster_sizes=(1 / 3,) * 3), assignment_overlap(A))
+
+
+@pytest.mark.parametrize("sizes", [(), (1, 0), (1, -1), (1, float("nan"))])
+def test_impossible_sizes_are_named(sizes):
+    with pytest.raises(ValueError, match="cluster_sizes"):
+        DDCLoss(cluster_sizes=sizes)
+
+
+def test_as_many_sizes_as_clusters():
+    with pytest.raises(ValueError, match="2 cluster_sizes for 3 clusters"):
+        DDCLoss(cluster_sizes=(1, 2))(torch.randn(5, 2), torch.full((5, 3), 1 / 3))

@@ -93,3 +93,33 @@ def test_too_many_or_too_few_are_refused(rng, k):
 def test_unknown_metric_is_refused(rng):
     with pytest.raises(ValueError, match="metric='manhattan' must be"):
         nearest_neighbors(rng.normal(size=(10, 2)), 2, metric="manhattan")
+
+
+def test_indices_are_those_of_the_exact_search(rng):
+    X = rng.normal(size=(70, 4))
+    for metric in ("euclidean", "cosine"):
+        found = neighbors.neighbor_indices(X, 5, metric=metric)
+        assert found.dtype == np.int32
+        assert np.array_equal(found, nearest_neighbors(X, 5, metric=metric).indices)
+
+
+@pytest.mark.timeout(900)  # the library compiles itself when it is first used
+@pytest.mark.parametrize(("metric", "as_csr"), [("euclidean", False), ("cosine", True)])
+def test_most_neighbours_of_large_data(rng, monkeypatch, metric, as_csr):
+    pytest.importorskip("pynndescent")
+    monkeypatch.setattr(neighbors, "EXACT_ITEMS", 100)
+    X = (rng.random((600, 20)) * (rng.random((600, 20)) < 0.5)).astype(np.float32)
+    X[::150] = 0  # items without a direction
+    exact = nearest_neighbors(X, 5, metric=metric).indices
+    found = neighbors.neighbor_indices(scipy.sparse.csr_array(X) if as_csr else X, 5, metric=metric)
+    assert found.shape == (600, 5)
+    assert not (found == np.arange(600)[:, None]).any()
+    shared = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(found.tolist(), exact.tolist(), strict=True)])
+    assert shared > 0.9
+
+
+def test_large_data_without_the_library_are_searched_exactly(rng, monkeypatch):
+    monkeypatch.setattr(neighbors, "EXACT_ITEMS", 10)
+    monkeypatch.setattr(neighbors, "find_spec", lambda name: None)
+    X = rng.normal(size=(70, 4))
+    assert np.array_equal(neighbors.neighbor_indices(X, 5), nearest_neighbors(X, 5).indices)

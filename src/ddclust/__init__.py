@@ -14,6 +14,7 @@ __all__ = ["DDC", "DDCLoss", "__version__"]
 # Loaded when first used, so that the command line answers without waiting for torch.
 _LAZY = {"DDC": "ddclust._ddc", "DDCLoss": "ddclust.losses"}
 _MODULES = {
+    "augment",
     "baselines",
     "comparison",
     "consensus",
@@ -22,13 +23,17 @@ _MODULES = {
     "inference",
     "items",
     "kernels",
+    "links",
     "losses",
+    "merging",
     "metrics",
     "neighbors",
     "networks",
     "persistence",
     "plots",
     "report",
+    "scan",
+    "selection",
     "sources",
     "text",
     "training",

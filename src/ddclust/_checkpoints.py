@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import torch
+from numpy.typing import NDArray
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -22,6 +25,12 @@ FORMAT_VERSION = 1
 IDENTITY_FILE = "fit.json"
 LOCK_FILE = "lock"
 DIGEST_BYTES = 32
+# What a fit's identity holds a fingerprint of, and what to say if it is another.
+BY_FINGERPRINT = {
+    "data": "the data differ",
+    "must_link": "the pairs of must_link differ",
+    "cannot_link": "the pairs of cannot_link differ",
+}
 
 
 class CheckpointError(ValueError):
@@ -101,7 +110,7 @@ class RunStore:
         index = state.record["run"]
         file = self._files(index)[state.record["saves"] % 2]
         try:
-            write_file(file, hashlib.sha256(body).digest() + body)
+            _write_checked(file, body)
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -114,6 +123,16 @@ class RunStore:
         """The latest whole state of a run, or None if there is none."""
         states = [state for state in map(_read_state, self._files(index)) if state is not None]
         return max(states, key=lambda state: state.record["saves"], default=None)
+
+    def remembered(self, name: str, make: Callable[[], NDArray]) -> NDArray:
+        """An array that all runs share: as an earlier fit left it, else made now and left for later ones."""
+        file = self.folder / name
+        body = _read_checked(file)
+        if body is not None:
+            return load(body)[name].numpy()
+        array = make()
+        _write_checked(file, save({name: torch.from_numpy(array)}))
+        return array
 
     def records(self) -> list[dict[str, Any]]:
         """The record of every run that has a state, for people to look at."""
@@ -143,14 +162,22 @@ class RunStore:
 
 def _read_state(file: Path) -> RunState | None:
     """The state in a file, None if it is missing or damaged."""
+    body = _read_checked(file)
+    return None if body is None else RunState(load(body), **json.loads(_metadata(body)["state"]))
+
+
+def _write_checked(file: Path, body: bytes) -> None:
+    write_file(file, hashlib.sha256(body).digest() + body)
+
+
+def _read_checked(file: Path) -> bytes | None:
+    """What was written to a file, None if it is missing or damaged."""
     try:
         content = file.read_bytes()
     except FileNotFoundError:
         return None
     digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
-        return None
-    return RunState(load(body), **json.loads(_metadata(body)["state"]))
+    return body if hashlib.sha256(body).digest() == digest else None
 
 
 def _metadata(body: bytes) -> dict[str, str]:
@@ -167,8 +194,6 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
             words += _differences(found[key], wanted[key])
         elif found.get(key) != wanted[key]:
             words.append(
-                "the data differ"
-                if key == "data"
-                else f"{key} is {found.get(key)!r} there and {wanted[key]!r} here"
+                BY_FINGERPRINT.get(key) or f"{key} is {found.get(key)!r} there and {wanted[key]!r} here"
             )
     return words

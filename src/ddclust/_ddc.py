@@ -22,14 +22,22 @@ from ddclust import __version__, _engine, _runs
 from ddclust._checkpoints import RunState, RunStore
 from ddclust._model_format import params_to_json
 from ddclust._network_clusterer import NetworkClusterer, all_or_nothing
+from ddclust._objective import CANNOT_LINK, MUST_LINK, NO_LINKS, PARTNERS, ClusteringLoss, Knowledge
 from ddclust._validation import Interval, StrOptions, fit_context, resolve_device
-from ddclust.items import Items, fingerprint
+from ddclust.augment import BUILT_IN as BUILT_IN_AUGMENTATIONS
+from ddclust.augment import Augmentation
+from ddclust.items import Items, SparseItems, fingerprint
+from ddclust.links import Links, checked_links
 from ddclust.losses import DDCLoss
+from ddclust.merging import merged_assignments, merged_groups, network_tree, renumbered_tree
+from ddclust.neighbors import neighbor_indices
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
+from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
+NEIGHBORS_FILE = "neighbors"
 
 
 class Snapshots(NamedTuple):
@@ -51,12 +59,37 @@ class DDC(NetworkClusterer):
     ----------
     n_clusters : int, default=8
         The number of clusters, k.
+    n_final : int or None, default=None
+        Merge the clusters into so many after training: the two with the smallest Cauchy-Schwarz divergence on the
+        network's representation of the whole data (of 20,000 items drawn at random, if there are more), then again.
+        With ``n_vote`` each network's clusters are merged before the vote. See :mod:`ddclust.merging`.
     network : {"auto", "conv", "mlp"} or callable, default="auto"
         ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors; ``"auto"`` takes
         the former for images of at least 8x8 pixels. A callable ``(input_shape, n_clusters)`` returns
         a module whose forward returns ``(hidden, logits)``; images reach it as (n, c, h, w).
-    loss : callable, default=DDCLoss()
-        ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do.
+    loss : "auto" or callable, default="auto"
+        ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do. ``"auto"``: ``DDCLoss()``, or
+        ``DDCLoss.for_partners()`` if items have partners.
+    augment : {"affine", "photo", "noise", "dropout"}, callable or None, default=None
+        A partner of every item: a randomly changed copy, which should be in the same cluster. ``"affine"`` turns,
+        moves, stretches and slants images; ``"photo"`` also mirrors them and changes their light and colour;
+        ``"noise"`` is for dense vectors, ``"dropout"`` leaves out words of texts and other sparse vectors. For other
+        strengths give an object of :mod:`ddclust.augment`, such as ``Affine(rotation=20)``. A callable takes a batch
+        as the network does, (n, c, h, w) or (n, d), and returns one of the same shape; what it draws should come from
+        torch's random state on the CPU, the one that fits set and checkpoints hold.
+    neighbors : int or None, default=None
+        A partner of every item: one of so many nearest neighbours, drawn anew each time. They are found before
+        training, in all the data at once: by the cosine for sparse vectors and texts, else by the Euclidean distance of
+        what the network takes. See :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` every item has two
+        partners, its changed copy and a neighbour.
+    partner_weight : float, default=1
+        Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
+    link_weight : float, default=1
+        Of the same for the pairs that are given to :meth:`fit`.
+    cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
+        Shares of the items, or counts, that clusters are drawn to, in any order. By default clusters of one size, as in
+        the paper. ``"k-means"``: the sizes that k-means finds, which helps if classes are of unequal size and hurts if
+        they are not. Only with a ``DDCLoss``.
     init : {"soft", "he"}, default="soft"
         How the output layer of the built-in networks starts: near zero, so that all points start
         undecided, or as in the paper. See :func:`ddclust.networks.initialise`.
@@ -65,9 +98,14 @@ class DDC(NetworkClusterer):
     n_vote : int, default=1
         How many of the best restarts, by unsupervised loss, vote on each item; the others are aligned
         to the best one, which also decides ties. The paper's DDC-VOTE has 3.
+    criterion : {"loss", "divergence", "agreement"}, default="loss"
+        Which restarts are the best: those with the lowest total loss, with the lowest divergence term (the later
+        practice of the paper's authors), or those whose labels agree most with the labels of the other restarts, by
+        the mean adjusted Rand index (for which every restart labels the data once more, or 10,000 of its items). None
+        of them needs labels from outside.
     early_elimination : bool, default=False
         Stop hopeless restarts early: successive halving by the unsupervised loss at an eighth, a
-        quarter and a half of ``max_iter``.
+        quarter and a half of ``max_iter``, whatever the ``criterion``.
     max_iter : int, default=7000
         Iterations (batches) per restart: ten epochs of MNIST. The paper has 70,000.
     tol : float, default=1e-3
@@ -101,7 +139,7 @@ class DDC(NetworkClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Clusters are numbered by size, the largest is 0.
-    probabilities_ : ndarray of shape (n_samples, n_clusters)
+    probabilities_ : ndarray of shape (n_samples, n_clusters_)
         Soft assignments of the training data; with ``n_vote``, the mean of those networks that voted for
         the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
@@ -109,9 +147,18 @@ class DDC(NetworkClusterer):
     member_labels_ : ndarray of shape (n_kept, n_samples)
         The clusters by each of the networks that were kept, in the same numbering, the best first. Not saved with the
         model.
+    n_clusters_ : int
+        ``n_final``, or ``n_clusters`` without it.
+    merge_tree_ : ndarray of shape (n_clusters - 1, 4)
+        How the best network's clusters merge down to a single one, in the linkage format of
+        :mod:`scipy.cluster.hierarchy`, see :func:`ddclust.merging.merge_tree`. Only with ``n_final``.
+    fine_labels_ : ndarray of shape (n_samples,)
+        The best network's clusters before merging; fine cluster i went into cluster ``cluster_groups_[0][i]``. Only with
+        ``n_final``; :meth:`predict_fine` gives them for other items.
     runs_ : list of dict
         One record per restart: ``seed``, ``loss`` and its ``terms`` on the whole data, ``n_iter``,
-        ``clusters_used``, ``seconds``, ``outcome`` (how it ended), ``history``.
+        ``clusters_used``, ``seconds``, ``outcome`` (how it ended), ``history``, with ``criterion="agreement"``
+        also ``agreement``.
     voters_ : list of int
         Positions in ``runs_`` of the runs that were kept, the best first.
     history_ : list of dict
@@ -128,6 +175,8 @@ class DDC(NetworkClusterer):
         Only if ``X`` has string column names.
     vectorizer_ : StemVectorizer
         Only if ``X`` is texts.
+    view_shapes_ : list of tuple
+        Shape of one item in each view. Only if ``X`` is a list of views; ``item_shape_`` then counts all their values.
     snapshots_ : Snapshots
         Of the best run: ``items``, ``epochs`` (those it reached) and ``probabilities`` (epochs, items, clusters).
         Only with ``snapshots``, and not saved with the model.
@@ -143,13 +192,22 @@ class DDC(NetworkClusterer):
     ((5,), (5, 3))
     """
 
+    takes_views = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_final": [Interval(Integral, 1, None, closed="left"), None],
         "network": [StrOptions({"auto", *BUILT_IN_NETWORKS}), callable],
-        "loss": [callable],
+        "loss": [StrOptions({"auto"}), callable],
+        "augment": [StrOptions(set(BUILT_IN_AUGMENTATIONS)), callable, None],
+        "neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "partner_weight": [Interval(Real, 0, None, closed="left")],
+        "link_weight": [Interval(Real, 0, None, closed="left")],
+        "cluster_sizes": ["array-like", StrOptions({"k-means"}), None],
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_vote": [Interval(Integral, 1, None, closed="left")],
+        "criterion": [StrOptions({"loss", "divergence", "agreement"})],
         "early_elimination": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -169,11 +227,18 @@ class DDC(NetworkClusterer):
         self,
         n_clusters: int = 8,
         *,
+        n_final: int | None = None,
         network: str | NetworkFactory = "auto",
-        loss: _runs.ClusteringLoss = DDCLoss(),  # noqa: B008 - frozen
+        loss: str | ClusteringLoss = "auto",
+        augment: str | Augmentation | None = None,
+        neighbors: int | None = None,
+        partner_weight: float = 1.0,
+        link_weight: float = 1.0,
+        cluster_sizes: Any = None,
         init: str = "soft",
         n_init: int = 4,
         n_vote: int = 1,
+        criterion: str = "loss",
         early_elimination: bool = False,
         max_iter: int = 7000,
         tol: float = 1e-3,
@@ -189,11 +254,18 @@ class DDC(NetworkClusterer):
         verbose: bool | int = False,
     ) -> None:
         self.n_clusters = n_clusters
+        self.n_final = n_final
         self.network = network
         self.loss = loss
+        self.augment = augment
+        self.neighbors = neighbors
+        self.partner_weight = partner_weight
+        self.link_weight = link_weight
+        self.cluster_sizes = cluster_sizes
         self.init = init
         self.n_init = n_init
         self.n_vote = n_vote
+        self.criterion = criterion
         self.early_elimination = early_elimination
         self.max_iter = max_iter
         self.tol = tol
@@ -236,7 +308,7 @@ class DDC(NetworkClusterer):
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Cluster X.
 
         Parameters
@@ -247,12 +319,22 @@ class DDC(NetworkClusterer):
             sparse matrix (made dense a batch at a time), a torch tensor or map-style ``Dataset`` (labels
             are ignored), anything with shape, dtype and slices such as a zarr array (read in blocks, see
             :class:`ddclust.items.BlockItems`), or a list of texts, of which the TF-IDF of the 2,000 most
-            frequent word stems is clustered.
+            frequent word stems is clustered. Or a list of two to nine such arrays with a row for each item: views of
+            the same items, such as photographs and measurements. Each gets a network of its own, and what these find
+            is added up with learnt weights (:class:`ddclust.networks.MultiViewNet`).
         y : Ignored
+        must_link, cannot_link : array-like of int of shape (m, 2), optional
+            Positions of items in ``X`` that must, or must not, share a cluster. They are drawn into every batch and
+            add -log<alpha_i, alpha_j> and -log(1 - <alpha_i, alpha_j>) to the loss; the result may break some.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ddclust.links.LinkError
+            The pairs are none of X, or contradict each other.
         """
         with all_or_nothing(self):
             X = self._items(X)
@@ -260,24 +342,41 @@ class DDC(NetworkClusterer):
                 raise ValueError(
                     f"n_vote={self.n_vote} should be <= n_init={self.n_init}: only restarts can vote."
                 )
+            if self.neighbors is not None and self.neighbors >= len(X):
+                raise ValueError(
+                    f"neighbors={self.neighbors} should be < n_samples={len(X)}: an item is not its own neighbour."
+                )
+            if self.n_final is not None and self.n_final > self.n_clusters:
+                raise ValueError(
+                    f"n_final={self.n_final} should be <= n_clusters={self.n_clusters}: clusters can only be merged."
+                )
             epochs = self._snapshot_epochs()
-            plan = self._plan(X)
+            links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
+            plan = self._plan(X, links)
             self._n_features_out = self._check_network_and_loss(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             states = self._run_restarts(X, plan, seeds.tolist(), epochs)
             records = [
                 {key: value for key, value in state.record.items() if key != "saves"} for state in states
             ]
+            source = BatchSource(X, plan.scaling)
+            if self.criterion == "agreement":
+                _runs.note_agreement(records, states, plan, source)
             voters = self._voters(records)
             modules = [plan.build_from(states[run].tensors) for run in voters]
-            self._keep(BatchSource(X, plan.scaling), records, voters, modules)
-            self.__dict__.pop("snapshots_", None)
-            self.__dict__.pop("member_snapshots_", None)
+            for name in ("snapshots_", "member_snapshots_", "merge_tree_", "fine_labels_"):
+                self.__dict__.pop(name, None)  # of an earlier fit
+            if self.n_final is None:
+                self._keep(source, records, voters, modules)
+            else:
+                self._merge_and_keep(source, records, voters, modules, self.n_final)
             if epochs is not None:
                 items = _runs.snapshot_items(len(X), records[0]["seed"])
                 self.member_snapshots_ = [
-                    _developed(states[run].tensors, items, order)
-                    for run, order in zip(voters, self.cluster_orders_, strict=True)
+                    _developed(states[run].tensors, items, order, groups)
+                    for run, order, groups in zip(
+                        voters, self.cluster_orders_, self.cluster_groups_, strict=True
+                    )
                 ]
                 self.snapshots_ = self.member_snapshots_[0]
         return self
@@ -288,7 +387,8 @@ class DDC(NetworkClusterer):
         path: str | os.PathLike[str],
         *,
         network: NetworkFactory | None = None,
-        loss: _runs.ClusteringLoss | None = None,
+        loss: ClusteringLoss | None = None,
+        augment: Augmentation | None = None,
         device: str | torch.device | None = None,
     ) -> Self:
         """Read a model that :meth:`save` wrote, on any machine. No code from the folder is run.
@@ -296,7 +396,7 @@ class DDC(NetworkClusterer):
         Parameters
         ----------
         path : path-like
-        network, loss : callable, optional
+        network, loss, augment : callable, optional
             The ones that the model was made with, if they were the user's own.
         device : str or torch.device, optional
             Where to put the model, if not where the ``device`` parameter says.
@@ -306,25 +406,82 @@ class DDC(NetworkClusterer):
         ModelFormatError
             The folder is missing, incomplete, damaged, foreign or of a newer version.
         """
-        return cls._load(path, {"network": network, "loss": loss}, device)
+        return cls._load(path, {"network": network, "loss": loss, "augment": augment}, device)
 
-    def _plan(self, X: Items) -> _runs.Plan:
+    def predict_fine(self, X: Any) -> NDArray[np.int64]:
+        """The best network's cluster of each item before merging, in the numbering of ``fine_labels_``."""
+        return self._fine_labels(self._source(X))
+
+    def _fine_labels(self, source: BatchSource) -> NDArray[np.int64]:
+        return next(self._fine_probabilities(source, 1)).argmax(axis=1)
+
+    def _merge_and_keep(
+        self,
+        source: BatchSource,
+        records: list[dict[str, Any]],
+        voters: list[int],
+        modules: list[nn.Module],
+        n_final: int,
+    ) -> None:
+        """Merge each network's clusters, then as :meth:`_keep`."""
+        # Clusters of different networks, when there are more than wanted, divide the data differently and would not
+        # match one to one; merged ones do.
+        loss = self._loss()
+        loss = loss if isinstance(loss, DDCLoss) else DDCLoss()
+        trees = [network_tree(module, source, loss) for module in modules]
+        self._keep(source, records, voters, modules, [merged_groups(tree, n_final) for tree in trees])
+        self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
+        self.fine_labels_ = self._fine_labels(source)
+
+    def _plan(self, X: Items, links: Links = NO_LINKS) -> _runs.Plan:
         """Resolve every "auto" against the data."""
-        kind = self._network_kind()
+        kinds = self._network_kinds()
         rate = self.learning_rate
+        auto_rate = max(LEARNING_RATES.get(kind, 1e-3) for kind in kinds)
+        scaling = scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
         return _runs.Plan(
-            scaling=Scaling.of(X),
-            network=self._network_factory(kind),
+            scaling=scaling,
+            network=self._network_factory(kinds),
             n_clusters=self.n_clusters,
-            loss=self.loss,
+            loss=self._sized_loss(X, scaling),
             max_iter=self.max_iter,
             tol=self.tol,
             patience=self.patience,
             batch_size=self.batch_size,
-            learning_rate=float(LEARNING_RATES.get(kind, 1e-3) if isinstance(rate, str) else rate),
+            learning_rate=auto_rate if isinstance(rate, str) else float(rate),
             device=resolve_device(self.device),
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
+            knowledge=Knowledge(
+                augment=BUILT_IN_AUGMENTATIONS[self.augment]
+                if isinstance(self.augment, str)
+                else self.augment,
+                links=links,
+                partner_weight=self.partner_weight,
+                link_weight=self.link_weight,
+            ),
         )
+
+    def _sized_loss(self, X: Items, scaling: Scaling) -> ClusteringLoss:
+        """The loss, with the sizes of clusters that it is to aim at."""
+        loss, sizes = self._loss(), self.cluster_sizes
+        if sizes is None:
+            return loss
+        if not isinstance(loss, DDCLoss):
+            raise ValueError(
+                "cluster_sizes needs a DDCLoss; a loss of one's own has to deal with sizes itself."
+            )
+        if isinstance(sizes, str):
+            sizes = k_means_sizes(BatchSource(X, scaling).vectors(), self.n_clusters)
+        if len(sizes) != self.n_clusters:
+            raise ValueError(f"cluster_sizes holds {len(sizes)} sizes for n_clusters={self.n_clusters}.")
+        return replace(loss, cluster_sizes=tuple(float(size) for size in sizes))
+
+    def _loss(self) -> ClusteringLoss:
+        """The loss, the one that goes with partners if none is given."""
+        if not isinstance(self.loss, str):
+            return self.loss
+        has_partners = self.augment is not None or self.neighbors is not None
+        return DDCLoss.for_partners() if has_partners else DDCLoss()
 
     def _run_restarts(
         self, X: Items, plan: _runs.Plan, seeds: list[int], snapshot_epochs: tuple[int, ...] | None
@@ -337,7 +494,7 @@ class DDC(NetworkClusterer):
                 snapshots = _runs.SnapshotPlan(snapshot_epochs, _runs.snapshot_items(len(X), seeds[0]))
             return _engine.run_all(
                 X,
-                replace(plan, snapshots=snapshots),
+                replace(plan, knowledge=self._with_neighbors(X, plan, store), snapshots=snapshots),
                 seeds,
                 n_keep=self.n_vote,
                 eliminate=self.early_elimination,
@@ -354,6 +511,23 @@ class DDC(NetworkClusterer):
             return run_all(seeds, store)
         finally:
             store.release()
+
+    def _with_neighbors(self, X: Items, plan: _runs.Plan, store: RunStore | None) -> Knowledge:
+        """What is known of the items, and each one's neighbours, if they are asked for."""
+        if self.neighbors is None:
+            return plan.knowledge
+
+        def found() -> NDArray[np.int32]:
+            return neighbor_indices(
+                BatchSource(X, plan.scaling).vectors(),
+                int(self.neighbors or 0),
+                metric="cosine" if isinstance(X, SparseItems) else "euclidean",
+                verbose=self.verbose,
+            )
+
+        return replace(
+            plan.knowledge, neighbors=found() if store is None else store.remembered(NEIGHBORS_FILE, found)
+        )
 
     def _snapshot_epochs(self) -> tuple[int, ...] | None:
         """The epochs of the snapshots, checked."""
@@ -372,41 +546,50 @@ class DDC(NetworkClusterer):
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
         params = params_to_json(self.get_params(deep=False))
         indifferent = ["n_jobs", "device", "checkpoint_dir", "random_state", "verbose"]
+        indifferent += ["n_final", "criterion"]  # which come after the training
         if not self.early_elimination:
             indifferent.append("n_vote")  # with elimination, so many survive
         return {
             "ddclust": __version__,
             "torch": torch.__version__,
             "data": fingerprint(X),
+            "must_link": fingerprint(plan.knowledge.links.must),
+            "cannot_link": fingerprint(plan.knowledge.links.cannot),
             "parameters": {name: value for name, value in params.items() if name not in indifferent},
             "threads": plan.threads,
         }
 
-    def _network_kind(self) -> str:
-        """Which network: "conv", "mlp" or "custom"."""
+    def _network_kinds(self) -> list[str]:
+        """Which network for each view, of which there is one as a rule: "conv", "mlp" or "custom"."""
         if callable(self.network):
-            return "custom"
-        is_image = len(self.item_shape_) > 1
+            return ["custom"]
+        return [self._network_kind(shape) for shape in getattr(self, "view_shapes_", [self.item_shape_])]
+
+    def _network_kind(self, item_shape: tuple[int, ...]) -> str:
+        """Which built-in network for items of a shape."""
+        is_image = len(item_shape) > 1
         if self.network == "conv" and not is_image:
             raise ValueError(
                 f"network='conv' needs images of shape (n, h, w), (n, h, w, c) or (n, c, h, w), got vectors of"
-                f" {self.n_features_in_} features; reshape X, or use network='mlp'."
+                f" {item_shape[0]} features; reshape X, or use network='mlp'."
             )
         if self.network == "auto":
-            large_enough = is_image and min(input_shape(self.item_shape_)[1:]) >= SMALLEST_IMAGE
+            large_enough = is_image and min(input_shape(item_shape)[1:]) >= SMALLEST_IMAGE
             return "conv" if large_enough else "mlp"
-        return self.network
+        return str(self.network)
 
     def _build(self) -> nn.Module:
-        return self._network_factory(self._network_kind())(input_shape(self.item_shape_), self.n_clusters)
+        return self._network_factory(self._network_kinds())(input_shape(self.item_shape_), self.n_clusters)
 
-    def _network_factory(self, kind: str) -> NetworkFactory:
+    def _network_factory(self, kinds: list[str]) -> NetworkFactory:
         if callable(self.network):
             return self.network
-        return partial(BUILT_IN_NETWORKS[kind], init=self.init)
+        if hasattr(self, "view_shapes_"):
+            return partial(_views_network, view_shapes=self.view_shapes_, networks=kinds, init=self.init)
+        return partial(BUILT_IN_NETWORKS[kinds[0]], init=self.init)
 
     def _check_network_and_loss(self, plan: _runs.Plan, X: Items) -> int:
-        """Try both on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
+        """Try both, and the augmentation, on a few items, so that a wrong one fails with a clear message; returns the hidden size."""
         with torch.random.fork_rng(devices=[]):
             module = plan.build().eval()
             if not any(parameter.requires_grad for parameter in module.parameters()):
@@ -422,6 +605,8 @@ class DDC(NetworkClusterer):
                     f" got {tuple(hidden.shape)} and {tuple(logits.shape)} for n={len(x)}."
                 )
             terms = plan.loss(hidden, logits.softmax(dim=1))
+            if plan.knowledge.augment is not None:
+                _check_copy(x, plan.knowledge.augment(x.clone()))
         scalars = hasattr(terms, "_fields") and all(
             isinstance(t, torch.Tensor) and t.ndim == 0 for t in terms
         )
@@ -430,11 +615,21 @@ class DDC(NetworkClusterer):
                 "loss must return a named tuple of scalar tensors that depend on its arguments, such as"
                 f" ddclust.losses.LossTerms; it returned {terms!r:.200}."
             )
+        taken = {PARTNERS, MUST_LINK, CANNOT_LINK} & set(terms._fields)
+        if taken:
+            raise ValueError(
+                f"A term of the loss is called {min(taken)!r}, as that of partners or links is; rename it."
+            )
+        if self.criterion == "divergence" and "divergence" not in terms._fields:
+            raise ValueError(
+                f"criterion='divergence' needs a loss with a term of that name; this one has {terms._fields}."
+            )
         return hidden.shape[1]
 
     def _voters(self, records: list[dict[str, Any]]) -> list[int]:
         """The runs to keep, best first. Fails if there is none, and warns of all that is not as asked for."""
-        ranking = _runs.rank_runs(records, self.n_clusters)
+        wanted = self.n_clusters if self.n_final is None else self.n_final
+        ranking = _runs.rank_runs(records, wanted, self.criterion)
         failed = [record for record in records if record["error"] is not None]
         interrupted = any(record["outcome"] in ("interrupted", "waiting") for record in records)
         if not ranking and interrupted:
@@ -443,13 +638,13 @@ class DDC(NetworkClusterer):
             raise _runs.AllRunsFailedError(
                 f"All {len(records)} restarts failed. The first one: {failed[0]['error']}"
             )
-        complete = [run for run in ranking if records[run]["clusters_used"] == self.n_clusters]
+        complete = [run for run in ranking if records[run]["clusters_used"] >= wanted]
         voters = (complete or ranking)[: self.n_vote]
         if failed:
             _warn(f"{len(failed)} of {len(records)} restarts failed. The first one: {failed[0]['error']}")
         if not complete:
             _warn(
-                f"The clustering uses {records[ranking[0]]['clusters_used']} of the {self.n_clusters} clusters asked"
+                f"The clustering uses {records[ranking[0]]['clusters_used']} of the {wanted} clusters asked"
                 " for. More restarts (n_init), more iterations (max_iter) or a smaller n_clusters may help."
             )
         if interrupted:
@@ -467,8 +662,37 @@ class DDC(NetworkClusterer):
         return voters
 
 
+def k_means_sizes(vectors: Any, n_clusters: int) -> list[int]:
+    """How many items are in each cluster of k-means, none of them taken for empty."""
+    from sklearn.cluster import KMeans
+
+    labels = KMeans(n_clusters, n_init=4, random_state=0).fit_predict(vectors)
+    return np.maximum(np.bincount(labels, minlength=n_clusters), 1).tolist()
+
+
+def _views_network(
+    input_shape: tuple[int, ...], n_clusters: int, *, view_shapes: Any, networks: list[str], init: Any
+) -> nn.Module:
+    return ViewsNetwork(view_shapes, n_clusters, networks, init=init)
+
+
+def _check_copy(x: torch.Tensor, copy: Any) -> None:
+    """Refuse what is no changed copy of a batch."""
+    if not isinstance(copy, torch.Tensor) or copy.shape != x.shape or copy.dtype != x.dtype:
+        got = (
+            f"{tuple(copy.shape)} of {copy.dtype}" if isinstance(copy, torch.Tensor) else type(copy).__name__
+        )
+        raise TypeError(
+            f"augment must return a tensor like the batch it is given, of shape {tuple(x.shape)} and {x.dtype}; it"
+            f" returned {got}."
+        )
+
+
 def _developed(
-    tensors: dict[str, torch.Tensor], items: NDArray[np.intp], cluster_order: NDArray[np.int64]
+    tensors: dict[str, torch.Tensor],
+    items: NDArray[np.intp],
+    cluster_order: NDArray[np.int64],
+    cluster_groups: NDArray[np.int64],
 ) -> Snapshots:
     """The snapshots of a run from its state."""
     taken = {
@@ -480,7 +704,7 @@ def _developed(
     probabilities = np.empty((len(epochs), len(items), len(cluster_order)), dtype=np.float32)
     for place, epoch in enumerate(epochs):
         probabilities[place] = taken[epoch]
-    return Snapshots(items, epochs, probabilities)
+    return Snapshots(items, epochs, merged_assignments(probabilities, cluster_groups))
 
 
 def _warn(message: str) -> None:

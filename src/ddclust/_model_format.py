@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from dataclasses import asdict
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from scipy.cluster.hierarchy import is_valid_linkage
 from torch import nn
 
 from ddclust import __version__
 from ddclust._validation import resolve_device
+from ddclust.augment import Affine, Dropout, Noise, Photo
 from ddclust.inference import evaluation_mode
 from ddclust.losses import DDCLoss
 from ddclust.persistence import ModelFormatError, check_tensors
@@ -22,6 +25,9 @@ from ddclust.text import StemVectorizer
 if TYPE_CHECKING:
     from ddclust._network_clusterer import NetworkClusterer
 
+# Parameters that are objects of these types are saved by their fields.
+SAVED_TYPES: dict[str, type] = {kind.__name__: kind for kind in (DDCLoss, Affine, Photo, Noise, Dropout)}
+
 
 def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """What to save of a fitted model, as JSON and tensors."""
@@ -30,8 +36,11 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         "estimator": type(model).__name__,
         "params": model._fitted_params,
         "item_shape": list(model.item_shape_),
+        "view_shapes": [list(shape) for shape in getattr(model, "view_shapes_", [])],
         "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
         "cluster_orders": [order.tolist() for order in model.cluster_orders_],
+        "cluster_groups": [groups.tolist() for groups in model.cluster_groups_],
+        "merge_tree": model.merge_tree_.tolist() if hasattr(model, "merge_tree_") else None,
         "voters": model.voters_,
         "n_samples": len(model.labels_),
         "bytes": model.scaling_.is_of_bytes,
@@ -51,6 +60,8 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         tensors["vectorizer.idf"] = torch.from_numpy(model.vectorizer_.idf_.astype(np.float64))
     tensors["probabilities"] = torch.from_numpy(model.probabilities_)
     tensors["agreement"] = torch.from_numpy(model.agreement_)
+    if hasattr(model, "fine_labels_"):
+        tensors["fine_labels"] = torch.from_numpy(model.fine_labels_)
     return description, tensors
 
 
@@ -71,6 +82,11 @@ def restore(
     model._fitted_params = description["params"]
     model.item_shape_ = tuple(int(side) for side in description["item_shape"])
     model.n_features_in_ = int(np.prod(model.item_shape_))
+    views = [tuple(int(side) for side in shape) for shape in description.get("view_shapes", [])]
+    if views:
+        if sum(math.prod(shape) for shape in views) != model.n_features_in_:
+            raise ValueError("view_shapes does not fit item_shape.")
+        model.view_shapes_ = views
     names = description["feature_names"]
     if names is not None:
         if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
@@ -91,6 +107,7 @@ def restore(
     for order in model.cluster_orders_:
         if len(order) != model.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
             raise ValueError("cluster_orders are not permutations of the clusters.")
+    _restore_merging(model, description)
     model.modules_ = [_load_network(model, path, tensors, f"network{i}.") for i in range(len(model.voters_))]
 
     n, scaling_shape = (
@@ -101,9 +118,11 @@ def restore(
     expected = {
         "scaling.shift": (torch.Size(scaling_shape), torch.float64),
         "scaling.scale": (torch.Size(scaling_shape), torch.float64),
-        "probabilities": (torch.Size((n, model.n_clusters)), torch.float32),
+        "probabilities": (torch.Size((n, model.n_clusters_)), torch.float32),
         "agreement": (torch.Size((n,)), torch.float64),
     }
+    if hasattr(model, "merge_tree_"):
+        expected["fine_labels"] = (torch.Size((n,)), torch.int64)
     vectorizer = description.get("vectorizer")
     if vectorizer is not None:
         expected["vectorizer.idf"] = (torch.Size(model.item_shape_), torch.float64)
@@ -118,9 +137,29 @@ def restore(
     model.probabilities_ = others["probabilities"].numpy()
     model.labels_ = model.probabilities_.argmax(axis=1)
     model.agreement_ = others["agreement"].numpy()
+    if "fine_labels" in others:
+        model.fine_labels_ = others["fine_labels"].numpy()
     x = torch.zeros(1, *input_shape(model.item_shape_))
     with evaluation_mode(model.modules_[0]) as device:
         model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
+
+
+def _restore_merging(model: NetworkClusterer, description: dict[str, Any]) -> None:
+    """The clusters that outputs were merged into; models of earlier versions have one for each output."""
+    k = model.n_clusters
+    groups = description.get("cluster_groups") or [list(range(k))] * len(model.cluster_orders_)
+    model.cluster_groups_ = [np.array(group, dtype=np.int64) for group in groups]
+    n_final = getattr(model, "n_final", None) or k
+    for group in model.cluster_groups_:
+        if len(group) != k or not np.array_equal(np.unique(group), np.arange(n_final)):
+            raise ValueError("cluster_groups do not say what every cluster was merged into.")
+    if len(model.cluster_groups_) != len(model.cluster_orders_):
+        raise ValueError("cluster_groups and cluster_orders differ in number.")
+    tree = description.get("merge_tree")
+    if tree is not None:
+        model.merge_tree_ = np.array(tree, dtype=np.float64).reshape(-1, 4)
+        if len(model.merge_tree_) != k - 1 or (k > 1 and not is_valid_linkage(model.merge_tree_)):
+            raise ValueError("merge_tree is not a tree of the clusters.")
 
 
 def _vectorizer(description: dict[str, Any], idf: torch.Tensor) -> StemVectorizer:
@@ -155,13 +194,15 @@ def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, tor
 def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters as JSON; callables of the user's own by name only."""
     plain = {
-        name: {"DDCLoss": asdict(value)} if isinstance(value, DDCLoss) else value
+        name: {type(value).__name__: asdict(value)} if type(value) in SAVED_TYPES.values() else value
         for name, value in params.items()
     }
     plain |= {name: {"custom": _name_of(value)} for name, value in plain.items() if callable(value)}
     plain["device"] = str(plain["device"])
     if "checkpoint_dir" in plain:
         plain["checkpoint_dir"] = None  # a place on the machine of the fit
+    if plain.get("cluster_sizes") is not None and not isinstance(plain["cluster_sizes"], str):
+        plain["cluster_sizes"] = [float(size) for size in plain["cluster_sizes"]]
     if plain.get("snapshots") is not None:
         plain["snapshots"] = [int(epoch) for epoch in plain["snapshots"]]
     if isinstance(plain["random_state"], np.random.RandomState):
@@ -184,12 +225,15 @@ def params_from_json(plain: dict[str, Any], given: dict[str, Any]) -> dict[str, 
     """Parameters from JSON, with those that are given in place of callables of the user's own."""
     params = plain | {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if isinstance(params[name], dict) and "custom" in params[name]:
+        if isinstance(params.get(name), dict) and "custom" in params[name]:
             raise ModelFormatError(
                 f"The model was made with a {name} of the user's own, {params[name]['custom']!r}, which is"
                 f" not saved with it; pass it: DDC.load(..., {name}=...)."
             )
-    return {
-        name: DDCLoss(**value["DDCLoss"]) if isinstance(value, dict) else value
-        for name, value in params.items()
-    }
+    return {name: _object(value) if isinstance(value, dict) else value for name, value in params.items()}
+
+
+def _object(description: dict[str, Any]) -> Any:
+    """An object of one of the types that are saved by their fields."""
+    ((name, values),) = description.items()
+    return SAVED_TYPES[name](**values)

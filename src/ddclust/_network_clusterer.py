@@ -18,14 +18,16 @@ from torch import nn
 from tqdm import tqdm
 
 from ddclust._model_format import describe, params_from_json, params_to_json, restore
-from ddclust._validation import check_items, check_items_can_be_clustered, resolve_device
+from ddclust._validation import check_items, check_items_can_be_clustered, check_view_items, resolve_device
 from ddclust.consensus import Vote, aligning_order, combine
 from ddclust.inference import outputs
 from ddclust.items import Items
+from ddclust.merging import merged_assignments
 from ddclust.metrics import order_by_size
 from ddclust.persistence import ModelFormatError, load_model, save_model
 from ddclust.sources import BatchSource, Scaling
 from ddclust.text import StemVectorizer, checked_texts, is_text
+from ddclust.views import is_views
 
 
 class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -41,6 +43,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     verbose: bool | int
     # Whether images reach the network in [0, 1], so that others than those of the fit can be noticed by their range.
     scales_images_to_unit_range = True
+    takes_views = False
 
     def _build(self) -> nn.Module:
         """A newly initialised network for items of ``item_shape_``, from torch's random state."""
@@ -48,7 +51,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _items(self, X: Any) -> Items:
         """The data of a fit, checked."""
-        X = check_items(self, self._vectors(X, reset=True), reset=True)
+        X = self._checked(X, reset=True)
         check_items_can_be_clustered(X, self.n_clusters)
         return X
 
@@ -58,14 +61,29 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         records: list[dict[str, Any]],
         voters: list[int],
         modules: list[nn.Module],
+        groups: list[NDArray[np.int64]] | None = None,
     ) -> None:
-        """Align the networks of the runs that are kept, let them vote, and set the fitted attributes."""
+        """Align the networks of the runs that are kept, let them vote, and set the fitted attributes.
+
+        ``groups`` are for each network the merged clusters that its outputs belong to, by default their own.
+        """
         self.scaling_: Scaling = source.scaling
         self.modules_ = modules
-        self.cluster_orders_ = [np.arange(self.n_clusters)] * len(voters)
+        as_they_are = np.arange(self.n_clusters)
+        self.cluster_orders_ = self.cluster_groups_ = [as_they_are] * len(voters)
         raw = self._member_probabilities(source)
-        self.cluster_orders_ = _aligned_by_size(raw)
-        members = [p[:, o] for p, o in zip(raw, self.cluster_orders_, strict=True)]
+        if groups is None:
+            groups = self.cluster_groups_
+        merged = [merged_assignments(p, g) for p, g in zip(raw, groups, strict=True)]
+        orders = _aligned_by_size(merged)
+        self.cluster_orders_, self.cluster_groups_, members = [], [], []
+        for fine, own_groups, order in zip(raw, groups, orders, strict=True):
+            group = np.argsort(order)[own_groups]  # of each output, in the final numbering
+            sizes = np.bincount(fine.argmax(axis=1), minlength=len(group))
+            by_group = np.lexsort((-sizes, group))
+            self.cluster_orders_.append(by_group)
+            self.cluster_groups_.append(group[by_group])
+            members.append(merged_assignments(fine[:, by_group], group[by_group]))
         vote, self.probabilities_ = combine(members)
         self.labels_, self.agreement_ = vote
         self.member_labels_ = np.stack([p.argmax(axis=1) for p in members])
@@ -75,12 +93,18 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         self.n_iter_ = records[voters[0]]["n_iter"]
         self._fitted_params = params_to_json(self.get_params(deep=False))
 
+    @property
+    def n_clusters_(self) -> int:
+        """The number of clusters of the fitted model."""
+        check_is_fitted(self, "modules_")
+        return int(self.cluster_groups_[0].max()) + 1
+
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The cluster of each item: the largest output of the trained network, or the networks' vote."""
         return self.vote(X)[0].labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Soft assignments, of shape (n, n_clusters); the same for an item whatever its company.
+        """Soft assignments, of shape (n, n_clusters_); the same for an item whatever its company.
 
         With several networks, the mean of those that voted for the item's cluster.
         """
@@ -165,9 +189,23 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             )
         return vectors
 
+    def _checked(self, X: Any, *, reset: bool) -> Items:
+        """Texts, views or anything else as items, compared with those of the fit unless ``reset``."""
+        if is_views(X):
+            if not self.takes_views:
+                raise ValueError(f"{type(self).__name__} takes one view of the items, got {len(X)}.")
+            return check_view_items(self, X, reset=reset)
+        if reset:
+            self.__dict__.pop("view_shapes_", None)
+        elif hasattr(self, "view_shapes_"):
+            raise ValueError(
+                f"X is one view, but this {type(self).__name__} was fitted on {len(self.view_shapes_)}; give a list of them."
+            )
+        return check_items(self, self._vectors(X, reset=reset), reset=reset)
+
     def _source(self, X: Any) -> BatchSource:
         check_is_fitted(self, "modules_")
-        X = check_items(self, self._vectors(X, reset=False), reset=False)
+        X = self._checked(X, reset=False)
         source = BatchSource(X, self.scaling_)
         if len(self.item_shape_) > 1 and self.scales_images_to_unit_range:
             self._warn_of_another_scale(source)
@@ -186,17 +224,29 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             )
 
     def _member_probabilities(self, source: BatchSource) -> list[NDArray[np.float32]]:
-        """The soft assignments of each voting network, aligned."""
-        members = []
-        total = len(source) * len(self.modules_)
+        """The soft assignments of each voting network, merged and aligned."""
+        fine = self._fine_probabilities(source, len(self.modules_))
+        return [merged_assignments(p, groups) for p, groups in zip(fine, self.cluster_groups_, strict=True)]
+
+    def _fine_probabilities(self, source: BatchSource, n_members: int) -> Iterator[NDArray[np.float32]]:
+        """The soft assignments of the first networks to all of their outputs, in the order of their clusters."""
+        total = len(source) * n_members
         with tqdm(total=total, unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
-            for module, order in zip(self.modules_, self.cluster_orders_, strict=True):
+            for module, order in zip(self.modules_[:n_members], self.cluster_orders_, strict=False):
                 probabilities = np.empty((len(source), len(order)), dtype=np.float32)
                 for rows, _, logits in outputs(module, source):
                     probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
                     bar.update(len(logits))
-                members.append(probabilities)
-        return members
+                yield probabilities
+
+    def _outputs_of(self, source: BatchSource, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each item the best network's output that stands for a cluster; of a merged one the item's largest."""
+        order, groups = self.cluster_orders_[0], self.cluster_groups_[0]
+        if len(groups) == self.n_clusters_:
+            return order[clusters]
+        fine = next(self._fine_probabilities(source, 1))
+        fine[groups != clusters[:, None]] = -1
+        return order[fine.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

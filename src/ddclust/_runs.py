@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ddclust._checkpoints import RunState, RunStore
+from ddclust._objective import NOTHING, ClusteringLoss, Knowledge, Objective
 from ddclust.inference import NonFiniteOutputError, evaluation_mode, outputs
 from ddclust.items import Items
 from ddclust.networks import NetworkFactory
-from ddclust.sources import BatchSource, Scaling, input_shape
+from ddclust.selection import COMPARED_ITEMS, agreement, labels_of
+from ddclust.sources import BatchSource, Sample, Scaling, input_shape, random_items
 from ddclust.training import NonFiniteLossError, Trainer, split_batches
 
-ClusteringLoss = Callable[[Tensor, Tensor], Any]
 Record = dict[str, Any]
 
 # Checkpoints are at least this far apart, and far enough that writing them takes under 2 % of the time.
@@ -66,6 +67,7 @@ class Plan:
     learning_rate: float
     device: torch.device
     threads: int
+    knowledge: Knowledge = NOTHING
     snapshots: SnapshotPlan | None = None
 
     def build(self) -> nn.Module:
@@ -85,10 +87,9 @@ class Plan:
         module.load_state_dict(weights)
         return module.eval()
 
-    def objective(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Any:
-        """The loss terms of a batch."""
-        hidden, logits = module(x)
-        return self.loss(hidden, logits.softmax(dim=1))
+    def objective(self, source: BatchSource) -> Objective:
+        """What training on a source minimises."""
+        return Objective(self.loss, self.knowledge, source, n_links=self.batch_size // 2)
 
 
 class Monitor(Protocol):
@@ -148,7 +149,7 @@ def advance_run(
         trainer = Trainer(
             module,
             source,
-            plan.objective,
+            plan.objective(source),
             batch_size=plan.batch_size,
             learning_rate=plan.learning_rate,
             seed=seed,
@@ -205,7 +206,7 @@ class _Camera:
     ) -> None:
         self.taken = {name: t for name, t in earlier.items() if name.startswith(SNAPSHOT_PREFIX)}
         self.epochs = {epoch * trainer.batches_per_epoch: epoch for epoch in plan.epochs}  # by iteration
-        self.sample = _Sample(source, plan.items)
+        self.sample = Sample(source, plan.items)
         if trainer.iteration == 0:
             self.look(trainer)
 
@@ -222,23 +223,6 @@ class _Camera:
         self.taken[f"{SNAPSHOT_PREFIX}{epoch}"] = probabilities
 
 
-class _Sample:
-    """Some items of a source, as a source."""
-
-    def __init__(self, source: BatchSource, items: NDArray[np.intp]) -> None:
-        self.source = source
-        self.items = items
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def batch(self, indices: Any) -> Tensor:
-        return self.source.batch(self.items[indices])
-
-    def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        return rng.permutation(len(self))
-
-
 def snapshot_items(n: int, seed: int) -> NDArray[np.intp]:
     """The items that are in snapshots of n: all, or a random sample of them, in their order.
 
@@ -247,9 +231,7 @@ def snapshot_items(n: int, seed: int) -> NDArray[np.intp]:
     >>> len(snapshot_items(70_000, seed=0)), len(snapshot_items(150, seed=0))
     (2000, 150)
     """
-    if n <= SNAPSHOT_ITEMS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, size=SNAPSHOT_ITEMS, replace=False))
+    return random_items(n, SNAPSHOT_ITEMS, seed)
 
 
 class _Watch:
@@ -308,38 +290,69 @@ def own_threads_and_randomness(seed: int, device: torch.device, threads: int) ->
 
 
 def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str, float], int]:
-    """Each loss term in evaluation mode, averaged over the whole data, and how many clusters are used.
+    """Each term in evaluation mode, averaged over the whole data, and how many clusters are used.
 
-    The batches are the same for every run of the data, so that runs can be compared.
+    The batches are the same for every run of the data, and so is all that chance decides in them (changed copies,
+    neighbours, links), so that runs can be compared.
     """
-    n = len(source)
+    n, objective = len(source), plan.objective(source)
     order = source.order(np.random.default_rng(0))  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(plan.n_clusters, dtype=torch.int64)
-    with evaluation_mode(module) as device:
+    with evaluation_mode(module) as device, torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
         for indices in split_batches(order, plan.batch_size):
-            hidden, logits = module(source.batch(indices).to(device))
-            terms = plan.loss(hidden, logits.softmax(dim=1))
+            terms, logits = objective.evaluated(module, source.batch(indices).to(device), indices)
             sizes += torch.bincount(logits.argmax(dim=1).cpu(), minlength=plan.n_clusters)
             for name, value in zip(terms._fields, terms, strict=True):
                 totals[name] = totals.get(name, 0.0) + value.item() * len(indices) / n
     return totals, int((sizes > 0).sum())
 
 
-def rank_runs(records: list[Record], n_clusters: int) -> list[int]:
+def rank_runs(records: list[Record], n_clusters: int, criterion: str = "loss") -> list[int]:
     """Positions of the runs that can be chosen, best first.
 
-    The lowest unsupervised loss wins among the runs that use all clusters; runs that use fewer come
-    after them, whatever their loss. Failed and eliminated runs are left out.
+    The lowest unsupervised loss, or the best by another criterion, wins among the runs that use so many clusters;
+    runs that use fewer come after them, whatever their loss. Failed and eliminated runs are left out.
     """
     # Departs from the paper: the lowest loss can be that of a run that merged clusters, which is not
     # what was asked for.
-    candidates = [
+    return sorted(
+        usable_runs(records),
+        key=lambda i: (records[i]["clusters_used"] < n_clusters, badness(records[i], criterion)),
+    )
+
+
+def usable_runs(records: list[Record]) -> list[int]:
+    """Positions of the runs that can be chosen."""
+    return [
         i
         for i, record in enumerate(records)
         if record["loss"] is not None and record["outcome"] not in ("failed", "eliminated")
     ]
-    return sorted(candidates, key=lambda i: (records[i]["clusters_used"] < n_clusters, records[i]["loss"]))
+
+
+def badness(record: Record, criterion: str) -> float:
+    """What is small for a good run: its loss, one of the loss's terms, or the lack of agreement with other runs.
+
+    Examples
+    --------
+    >>> record = {"loss": 0.9, "terms": {"divergence": 0.2}, "agreement": 0.7}
+    >>> [badness(record, criterion) for criterion in ("loss", "divergence", "agreement")]
+    [0.9, 0.2, -0.7]
+    """
+    if criterion == "agreement":
+        return -record["agreement"]
+    return record["loss"] if criterion == "loss" else record["terms"][criterion]
+
+
+def note_agreement(records: list[Record], states: list[RunState], plan: Plan, source: BatchSource) -> None:
+    """Write into the record of each usable run how far it agrees with the other ones."""
+    some = Sample(source, random_items(len(source), COMPARED_ITEMS, seed=0))
+    usable = usable_runs(records)
+    labelings = [labels_of(plan.build_from(states[run].tensors), some) for run in usable]
+    for run, value in zip(usable, agreement(labelings).tolist(), strict=True):
+        records[run]["agreement"] = value
 
 
 def stages(n_runs: int, n_keep: int, max_iter: int, eliminate: bool) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ddclust.items import (
     with_short_indices,
 )
 from ddclust.text import is_text
+from ddclust.views import ViewItems, check_views
 
 __all__ = [
     "Interval",
@@ -34,6 +36,7 @@ __all__ = [
     "check_items",
     "check_items_can_be_clustered",
     "check_vectors",
+    "check_view_items",
     "fit_context",
     "resolve_device",
 ]
@@ -81,6 +84,35 @@ def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
     if not isinstance(X, (DatasetItems, BlockItems)):
         _check_finite(X, getattr(estimator, "feature_names_in_", None))
     return X
+
+
+def check_view_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> ViewItems:
+    """A list of views as items. With ``reset`` the views' shapes are remembered, else they are compared."""
+    check_views(X)
+    expected = getattr(estimator, "view_shapes_", None)
+    if not reset and (expected is None or len(expected) != len(X)):
+        views = "items of one view" if expected is None else f"{len(expected)} views"
+        raise ValueError(f"X has {len(X)} views, but this {type(estimator).__name__} was fitted on {views}.")
+    checked = []
+    for number, view in enumerate(X):
+        one = _OneView()
+        if not reset and expected is not None:
+            one.item_shape_, one.n_features_in_ = expected[number], math.prod(expected[number])
+        try:
+            checked.append(check_items(one, view, reset=reset))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"View {number}: {error}") from error
+    items = ViewItems(checked)
+    if reset:
+        estimator.view_shapes_ = items.view_shapes
+        estimator.item_shape_ = items.shape[1:]
+        estimator.n_features_in_ = items.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
+    return items
+
+
+class _OneView(BaseEstimator):
+    """What remembers the shape of a single view."""
 
 
 def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ddclust._ddc import DDC
     from ddclust.explain import Explanation
+    from ddclust.links import Links
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -37,6 +38,38 @@ def column_options(command: Callable[..., None]) -> Callable[..., None]:
             "--id", metavar="COLUMN", help="Names the items in the output.  [default: id, if there is one]"
         ),
         click.option("--truth", metavar="COLUMN", help="The known classes; only compared with, never used."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def partner_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say which items should share a cluster."""
+    pairs = click.Path(exists=True, dir_okay=False, resolve_path=True)
+    options = [
+        click.option(
+            "--augment",
+            type=click.Choice(["affine", "photo", "noise", "dropout"]),
+            help="Items and randomly changed copies of them should share a cluster: images turned, moved and stretched"
+            " (affine), photographs also mirrored and in another light (photo), vectors with noise, texts without some"
+            " of their words (dropout).",
+        ),
+        click.option(
+            "--neighbors",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Items and their N nearest neighbours should share a cluster.",
+        ),
+        click.option(
+            "--must-link",
+            type=pairs,
+            metavar="FILE.csv",
+            help="Items that must share a cluster: two columns of their names, or numbers counted from 0.",
+        ),
+        click.option(
+            "--cannot-link", type=pairs, metavar="FILE.csv", help="Items that must not share a cluster."
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -106,6 +139,7 @@ def main() -> None:
     ddclust explain digits new.npy             show what speaks for the clusters of items
     ddclust evaluate digits truth.csv          compare clusters with known classes
     ddclust compare digits -k 10               DDC and its rivals on the same data, in a table
+    ddclust scan digits                        how many clusters? stability for each number of them
     ddclust datasets                           the data sets that can be given by name
     """
 
@@ -113,6 +147,11 @@ def main() -> None:
 @main.command(help=f"Cluster DATA into K clusters and leave the results in a folder.\n\n{DATA_HELP}")
 @click.argument("data")
 @click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="Number of clusters.")
+@click.option(
+    "--merge-into",
+    type=click.IntRange(min=1),
+    help="After training, merge the K clusters into so many: the nearest two by their divergence, then again.",
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: DATA-clusters]"
 )
@@ -127,7 +166,7 @@ def main() -> None:
     type=click.IntRange(min=1),
     default=4,
     show_default=True,
-    help="Restarts; of those that use all clusters the one with the lowest loss is kept.",
+    help="Restarts; of those that use all clusters the best one is kept.",
 )
 @click.option(
     "--vote",
@@ -135,6 +174,14 @@ def main() -> None:
     default=1,
     show_default=True,
     help="How many of the best restarts vote; the paper: 3.",
+)
+@click.option(
+    "--criterion",
+    type=click.Choice(["loss", "divergence", "agreement"]),
+    default="loss",
+    show_default=True,
+    help="What makes a restart the best: the lowest loss, the lowest divergence term, or most agreement with the"
+    " other restarts.",
 )
 @click.option("--eliminate", is_flag=True, help="Stop hopeless restarts early, by their loss.")
 @click.option(
@@ -148,13 +195,12 @@ def main() -> None:
     show_default=True,
     help="Of the output layer.",
 )
+@partner_options
 @click.option(
     "--balance",
     type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
-    " of about one size.",
+    " of about one size.  [default: 1; 50 with --augment or --neighbors]",
 )
 @click.option(
     "--max-iter",
@@ -235,20 +281,25 @@ def _train(
     from ddclust import run_folder
 
     bunch = _load(data, options, verbose=not quiet)
-    from ddclust import DDC, DDCLoss
+    from ddclust import DDC
     from ddclust.items import BlockItems
 
+    links = _links(options, bunch.item_names)
     if options["blocks"] and (not hasattr(bunch.data, "dtype") or hasattr(bunch.data, "indptr")):
         raise ValueError("--blocks is for arrays; texts and sparse matrices are in memory anyway.")
     items = BlockItems(bunch.data) if options["blocks"] else bunch.data
     rate = options["learning_rate"]
     model = DDC(
         options["clusters"],
+        n_final=options["merge_into"],
         network=options["network"],
         init=options["init"],
-        loss=DDCLoss(weights=(1.0, options["balance"], 1.0)),
+        loss=_loss(options),
+        augment=options["augment"],
+        neighbors=options["neighbors"],
         n_init=options["runs"],
         n_vote=options["vote"],
+        criterion=options["criterion"],
         early_elimination=options["eliminate"],
         max_iter=options["max_iter"],
         batch_size=options["batch_size"],
@@ -269,7 +320,7 @@ def _train(
         click.echo(f"{bunch.name}: {_described(bunch.data)}", err=True)
     with run_folder.under_way(out, run), _warnings_as_lines():
         start = time.perf_counter()
-        model.fit(items)
+        model.fit(items, must_link=links.must, cannot_link=links.cannot)
         if bunch.feature_names is not None:  # by which predict will find them in another table
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
@@ -281,6 +332,33 @@ def _train(
     if not complete:
         click.echo(f"Stopped early; 'ddclust resume {out}' goes on.", err=True)
         click.get_current_context().exit(INTERRUPTED)
+
+
+def _loss(options: dict[str, Any]) -> Any:
+    """The loss with the balance asked for, or the one that goes with the other options."""
+    from dataclasses import replace
+
+    from ddclust import DDCLoss
+
+    if options["balance"] is None:
+        return "auto"
+    has_partners = options["augment"] is not None or options["neighbors"] is not None
+    loss = DDCLoss.for_partners() if has_partners else DDCLoss()
+    return replace(loss, weights=(loss.weights[0], options["balance"], loss.weights[2]))
+
+
+def _links(options: dict[str, Any], item_names: Sequence[str]) -> Links:
+    """The pairs of items in the files that name them; contradictions are told by the items' names."""
+    from ddclust.datasets import read_pairs
+    from ddclust.links import checked_links
+
+    must, cannot = (
+        None if options[name] is None else read_pairs(options[name], item_names)
+        for name in ("must_link", "cannot_link")
+    )
+    return checked_links(
+        must, cannot, n_items=len(item_names), n_clusters=options["clusters"], item_names=item_names
+    )
 
 
 def _write_report(
@@ -333,7 +411,7 @@ def report(folder: Path, data: str | None, names: Path | None) -> None:
 
     run = read_run(folder)
     model = DDC.load(folder / MODEL_FOLDER)
-    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters)
+    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters_)
     data = data or _where_it_was(run)
     bunch = _load(data, run["options"], verbose=True)
     if fingerprint(bunch.data) != run["data"]["sha256"]:
@@ -377,7 +455,7 @@ def predict(
     from ddclust.run_folder import labels_table, read_names
 
     model, bunch = _model_and_data(folder, data, options, device)
-    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters)
+    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters_)
     with _warnings_as_lines():
         vote, probabilities = model.vote(bunch.data)
     table = labels_table(bunch.item_names, vote, probabilities, cluster_names)
@@ -600,6 +678,95 @@ def compare(
     click.echo(f"Results: {out}/")
 
 
+@main.command(
+    help=f"Try numbers of clusters of DATA and recommend one, or say that it is unclear.\n\n{DATA_HELP}\n\nFor each number"
+    " some restarts are compared: where they find the same clusters again, by the adjusted Rand index, the number is"
+    " stable. Known classes are not used. The same command goes on with a scan that was stopped."
+)
+@click.argument("data")
+@click.option("--from", "first", type=click.IntRange(min=2), default=2, show_default=True)
+@click.option("--to", "last", type=click.IntRange(min=2), default=20, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: DATA-scan]")
+@column_options
+@image_options
+@click.option("--language", default="english", show_default=True, help="Of texts.")
+@click.option(
+    "--runs", type=click.IntRange(min=2), default=6, show_default=True, help="Restarts for each number."
+)
+@click.option(
+    "--balance",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Weight of the term that spreads items evenly over the clusters.",
+)
+@click.option(
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Iterations of a restart at most.",
+)
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="[default: 1e-3 for conv, 1e-5 for mlp]",
+)
+@click.option(
+    "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option("--device", default="auto", show_default=True)
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no table.")
+def scan(data: str, first: int, last: int, out: Path | None, quiet: bool, **options: Any) -> None:
+    """Try numbers of clusters and recommend one."""
+    if first > last:
+        raise ValueError(f"--from {first} is larger than --to {last}.")
+    bunch = _load(data, options, verbose=not quiet)
+    from ddclust import DDC, DDCLoss
+    from ddclust import scan as scanning
+    from ddclust.metrics import known_classes
+
+    out = out or Path(f"{Path(data).name.partition('.')[0] or 'data'}-scan")
+    rate = options["learning_rate"]
+    model = DDC(
+        loss=DDCLoss(weights=(1.0, options["balance"], 1.0)),
+        n_init=options["runs"],
+        max_iter=options["max_iter"],
+        learning_rate="auto" if rate is None else rate,
+        language=options["language"],
+        n_jobs=options["jobs"],
+        random_state=options["seed"],
+        device=options["device"],
+        verbose=not quiet,
+    )
+
+    def show(row: dict[str, Any]) -> None:
+        if not quiet:
+            click.echo(f"k = {row['k']}: stability {row['stability']:.3f}", err=True)
+
+    try:
+        with _warnings_as_lines():
+            found = scanning.scan(bunch.data, range(first, last + 1), model=model, folder=out, on_row=show)
+    except KeyboardInterrupt:
+        click.echo(f"\nInterrupted. What is done is in {out}/; the same command goes on.", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+    if quiet:
+        return
+    _print_table(scanning.TABLE_COLUMNS, [scanning.table_row(row) for row in found.rows])
+    k, confidence, reason = (
+        found.recommendation.n_clusters,
+        found.recommendation.confidence,
+        found.recommendation.reason,
+    )
+    answer = "Unclear" if k is None else f"Recommended: {k} clusters (confidence {confidence:.2f})"
+    click.echo(f"\n{answer}: {reason}.")
+    if bunch.target is not None:
+        n_classes = len(known_classes(bunch.target)[1])
+        click.echo(f"The data comes with {n_classes} known classes, which were not used.")
+    click.echo(f"Results: {out}/")
+
+
 @main.command()
 @click.argument(
     "experiments", nargs=-1, metavar="[readings|table1|table2|divergences|figures]... | status | page"
@@ -766,21 +933,12 @@ def _surest(probabilities: NDArray) -> list[int]:
 
 def _places(wanted: str, names: Sequence[str]) -> list[int]:
     """The places of items given by their names or, where names are not numbers themselves, by their numbers."""
-    by_name: dict[str, int] = {}
-    for place, name in enumerate(names):
-        by_name.setdefault(name, place)
-    if wanted in by_name:  # a name may hold commas
-        return [by_name[wanted]]
-    numbered = not any(name.isdecimal() for name in by_name)
-    places = []
-    for item in (part.strip() for part in wanted.split(",")):
-        if item not in by_name and not (numbered and item.isdecimal() and int(item) < len(names)):
-            way = ", and they are numbered from 0" if numbered else ""
-            raise ValueError(
-                f"There is no item {item!r}; the first of the {len(names):,} items is called {names[0]!r}{way}."
-            )
-        places.append(by_name[item] if item in by_name else int(item))
-    return places
+    from ddclust.datasets import ItemPlaces
+
+    places = ItemPlaces(names)
+    if wanted in places.by_name:  # a name may hold commas
+        return [places.by_name[wanted]]
+    return [places[part.strip()] for part in wanted.split(",")]
 
 
 def _influences(names: Sequence[str], explanation: Explanation) -> str:
@@ -915,7 +1073,7 @@ def _print_summary(model: DDC, truth: NDArray | None) -> None:
 
     _print_runs(model.runs_, model.voters_)
     measures = (model.probabilities_.max(axis=1), model.agreement_)
-    sizes = np.bincount(model.labels_, minlength=model.n_clusters)
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     click.echo()
     _print_table(
         ("cluster", "items", "mean confidence", "mean agreement"),

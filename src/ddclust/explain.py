@@ -63,7 +63,8 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     alone says nothing of what an item holds, the attribution of a feature is its value times the gradient of
     the score. Values are those that the network sees, that is scaled: a vector's feature counts from its mean.
 
-    Of several networks that vote, the best one alone is explained, though an item's own cluster is the vote's.
+    Of several networks that vote, the best one alone is explained, though an item's own cluster is the vote's. Of a
+    cluster that was merged, it is the score of the part that the item belongs to most.
     The model is not changed, and an item's attributions do not depend on the other items. The map of an image is
     zero throughout where a network tells the cluster by what the image lacks: then no active unit raises its score.
 
@@ -97,9 +98,9 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     source = model._source(X)
     if clusters is None:
         clusters = combine(model._member_probabilities(source))[0].labels
-    wanted = _checked_clusters(clusters, len(source), model.n_clusters)
+    wanted = _checked_clusters(clusters, len(source), model.n_clusters_)
     attributions = np.empty((len(source), *model.item_shape_), dtype=np.float32)
-    for rows, values in _attributed(model, source, model.cluster_orders_[0][wanted]):
+    for rows, values in _attributed(model, source, model._outputs_of(source, wanted)):
         attributions[rows] = in_items_layout(values, model.item_shape_).numpy()
     return Explanation(attributions, wanted, _feature_names(model))
 

@@ -3,10 +3,14 @@
 Kampffmeyer et al., "Deep Divergence-Based Approach to Clustering", Neural Networks 113, 2019.
 Letters are the paper's: ``A`` soft assignments (n, k), ``H`` hidden representation (n, d), ``K`` its
 kernel matrix (n, n), ``M`` closeness to the simplex corners (n, k).
+
+Beside it, what pairs of items that should or should not share a cluster add to it: :func:`attraction` and
+:func:`repulsion`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -29,6 +33,8 @@ DivergenceName = Literal["cauchy_schwarz", "kullback_leibler", "kullback_leibler
 DIVERGENCES: tuple[str, ...] = get_args(DivergenceName)
 # What a cluster's self-similarity is raised to, so that an empty cluster divides by no zero.
 EMPTY_CLUSTER = 1e-9
+# Weight of the averaged overlap that keeps partners from merging clusters; of a prototype on MNIST.
+PARTNERS_BALANCE = 50.0
 
 
 class LossTerms(NamedTuple):
@@ -117,8 +123,14 @@ def cosine_kernel(hidden: Tensor) -> Tensor:
     return (1 + directions @ directions.T) / 2
 
 
-def assignment_overlap(A: Tensor, *, reduction: Reduction = "mean") -> Tensor:
+def assignment_overlap(
+    A: Tensor, *, reduction: Reduction = "mean", cluster_sizes: Sequence[float] | None = None
+) -> Tensor:
     """Inner products of the assignments of different points, triu(A A^T).
+
+    With ``cluster_sizes`` the products are weighted, sum_i alpha_qi alpha_ri / (k s_i): for large n and certain
+    assignments that is sum_i p_i^2 / s_i up to a factor, where p_i is the share of items in cluster i, and by the
+    Cauchy-Schwarz inequality it is least at p = s. Without them it is least for clusters of one size.
 
     Parameters
     ----------
@@ -126,6 +138,9 @@ def assignment_overlap(A: Tensor, *, reduction: Reduction = "mean") -> Tensor:
     reduction : {"mean", "sum"}, default="mean"
         ``"sum"`` is the paper's text, about n^2/2 times the mean and at n = 100 some hundred times
         the other terms; ``"mean"``, over the n(n-1)/2 pairs of points, is the group's later code.
+    cluster_sizes : sequence of k floats, optional
+        Shares of the items that the clusters should have, the largest first. The cluster that is the largest in A
+        gets the largest share, and so on.
 
     Returns
     -------
@@ -136,11 +151,31 @@ def assignment_overlap(A: Tensor, *, reduction: Reduction = "mean") -> Tensor:
     >>> A = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> assignment_overlap(A, reduction="sum")
     tensor(1.)
+    >>> assignment_overlap(A, reduction="sum", cluster_sizes=(2 / 3, 1 / 3))  # 1 / (2 * 2 / 3)
+    tensor(0.7500)
     """
     n, k = A.shape
     # The sum over all pairs is |sum_q alpha_q|^2: the (n, n) matrix need not be formed.
-    total = (A.sum(dim=0).square().sum() - A.square().sum()) / 2
-    return total * _reduction_factors(n, k, reduction)[1]
+    per_cluster = (A.sum(dim=0).square() - A.square().sum(dim=0)) / 2  # (k,)
+    weights = size_weights(A.sum(dim=0), cluster_sizes)
+    return (per_cluster * weights).sum() * _reduction_factors(n, k, reduction)[1]
+
+
+def size_weights(column_sums: Tensor, cluster_sizes: Sequence[float] | None) -> Tensor:
+    """1 / (k s_i) for each cluster, where the largest cluster is meant to have the largest share s; 1 without shares.
+
+    Examples
+    --------
+    >>> size_weights(torch.tensor([3.0, 5.0]), (0.8, 0.2))
+    tensor([2.5000, 0.6250])
+    """
+    weights = torch.ones_like(column_sums)
+    if cluster_sizes is not None:
+        if len(cluster_sizes) != len(column_sums):
+            raise ValueError(f"There are {len(cluster_sizes)} cluster_sizes for {len(column_sums)} clusters.")
+        shares = column_sums.new_tensor(cluster_sizes)
+        weights[column_sums.detach().argsort(descending=True)] = 1 / (len(shares) * shares)
+    return weights
 
 
 def corner_closeness(A: Tensor) -> Tensor:
@@ -162,6 +197,92 @@ def corner_closeness(A: Tensor) -> Tensor:
     return torch.exp(2 * A - A.square().sum(dim=1, keepdim=True) - 1)
 
 
+def log_agreement(logits: Tensor, others: Tensor) -> Tensor:
+    """The logarithm of <alpha, alpha'>, how likely two items share a cluster if each draws one by its assignment.
+
+    From logits rather than assignments: however small the inner product, neither it nor its gradient vanishes.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        Row i of one belongs to row i of the other; the assignments are their softmax.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Examples
+    --------
+    >>> log_agreement(torch.tensor([[0.0, 0.0]]), torch.tensor([[9.0, 1.0]])).exp()
+    tensor([0.5000])
+    """
+    return torch.logsumexp(logits.log_softmax(dim=1) + others.log_softmax(dim=1), dim=1)
+
+
+def log_disagreement(logits: Tensor, others: Tensor) -> Tensor:
+    """The logarithm of 1 - <alpha, alpha'>, as the sum over all pairs of different clusters: nothing cancels.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        With k of at least 2: items cannot disagree on a single cluster.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Examples
+    --------
+    >>> log_disagreement(torch.tensor([[60.0, 0.0]]), torch.tensor([[60.0, 0.0]]))  # log(2 exp(-60))
+    tensor([-59.3069])
+    """
+    k = logits.shape[1]
+    pairs = logits.log_softmax(dim=1)[:, :, None] + others.log_softmax(dim=1)[:, None, :]  # (n, k, k)
+    same = torch.eye(k, dtype=torch.bool, device=logits.device)
+    return torch.logsumexp(pairs.masked_fill(same, -torch.inf).flatten(1), dim=1)
+
+
+def attraction(logits: Tensor, others: Tensor) -> Tensor:
+    """The mean of -log<alpha, alpha'> over pairs of items that should share a cluster.
+
+    Zero if every pair is wholly in one and the same cluster, so it also asks for certainty.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> attraction(torch.zeros(3, 4), torch.zeros(3, 4))  # undecided between four: log 4
+    tensor(1.3863)
+    """
+    return -log_agreement(logits, others).mean()
+
+
+def repulsion(logits: Tensor, others: Tensor) -> Tensor:
+    """The mean of -log(1 - <alpha, alpha'>) over pairs of items that should not share a cluster.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        With k of at least 2.
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> repulsion(torch.zeros(3, 4), torch.zeros(3, 4))  # log(4 / 3)
+    tensor(0.2877)
+    """
+    return -log_disagreement(logits, others).mean()
+
+
 def ddc_loss(
     hidden: Tensor,
     assignments: Tensor,
@@ -172,6 +293,7 @@ def ddc_loss(
     terms: tuple[str, ...] = TERMS,
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
     divergence: DivergenceName = "cauchy_schwarz",
+    cluster_sizes: Sequence[float] | None = None,
 ) -> LossTerms:
     """The three terms of the DDC loss for one batch, Eq. (4); differentiable.
 
@@ -195,6 +317,9 @@ def ddc_loss(
     divergence : {"cauchy_schwarz", "kullback_leibler", "kullback_leibler_cosine"}, default="cauchy_schwarz"
         How the first and the third term compare clusters. The other two are the paper's alternatives:
         :func:`kullback_leibler_similarity` on the Gaussian kernel, or on :func:`cosine_kernel`.
+    cluster_sizes : sequence of k floats, optional
+        Shares of the items that the second term draws clusters to, the largest first; by default equal ones. See
+        :func:`assignment_overlap`.
 
     Returns
     -------
@@ -212,7 +337,7 @@ def ddc_loss(
     if divergence == "cauchy_schwarz":
         per_cluster_pair, per_item_pair = _reduction_factors(n, k, reduction)
         factors = (weights[0] * per_cluster_pair, weights[1] * per_item_pair, weights[2] * per_cluster_pair)
-        values = _WeightedTerms.apply(hidden, assignments, bandwidth, bandwidth_rule, factors)
+        values = _WeightedTerms.apply(hidden, assignments, bandwidth, bandwidth_rule, factors, cluster_sizes)
     else:
         is_cosine = divergence == "kullback_leibler_cosine"
         K = (
@@ -222,7 +347,7 @@ def ddc_loss(
         )
         values = (
             weights[0] * kullback_leibler_similarity(assignments, K, reduction=reduction),
-            weights[1] * assignment_overlap(assignments, reduction=reduction),
+            weights[1] * assignment_overlap(assignments, reduction=reduction, cluster_sizes=cluster_sizes),
             weights[2] * kullback_leibler_similarity(corner_closeness(assignments), K, reduction=reduction),
         )
     zero = assignments.new_zeros(())
@@ -249,6 +374,7 @@ class _WeightedTerms(torch.autograd.Function):
         bandwidth: float,
         bandwidth_rule: BandwidthRule,
         factors: tuple[float, float, float],
+        cluster_sizes: Sequence[float] | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         k = A.shape[1]
         H = centred(hidden)
@@ -262,9 +388,14 @@ class _WeightedTerms(torch.autograd.Function):
         R = torch.outer(r, r)
         C = (S * R).triu_(1)
         column_sums = A.sum(dim=0)  # (k,)
-        ctx.save_for_backward(H, K, U, KU, S, R, C, column_sums)
         ctx.sigma_squared, ctx.factors = sigma_squared, factors
-        overlap = (column_sums.dot(column_sums) - A.square().sum()) / 2
+        if cluster_sizes is None:
+            weights = None
+            overlap = (column_sums.dot(column_sums) - A.square().sum()) / 2
+        else:
+            weights = size_weights(column_sums, cluster_sizes)
+            overlap = weights.dot(column_sums.square() - A.square().sum(dim=0)) / 2
+        ctx.save_for_backward(H, K, U, KU, S, R, C, column_sums, weights)
         return factors[0] * C[:k, :k].sum(), factors[1] * overlap, factors[2] * C[k:, k:].sum()
 
     @staticmethod
@@ -272,7 +403,7 @@ class _WeightedTerms(torch.autograd.Function):
     def backward(
         ctx: Any, by_divergence: Tensor, by_overlap: Tensor, by_corners: Tensor
     ) -> tuple[Tensor | None, ...]:
-        H, K, U, KU, S, R, C, column_sums = ctx.saved_tensors
+        H, K, U, KU, S, R, C, column_sums, weights = ctx.saved_tensors
         factors, k = ctx.factors, len(column_sums)
         A, M = U[:, :k], U[:, k:]
         by_pair = torch.block_diag(  # (2k, 2k)
@@ -291,8 +422,9 @@ class _WeightedTerms(torch.autograd.Function):
         by_U = KU @ E  # (n, 2k)
         by_exponent = by_U[:, k:] * M  # M = exp(2 A - |alpha|^2 - 1)
         by_A = by_U[:, :k] + 2 * (by_exponent - A * by_exponent.sum(dim=1, keepdim=True))
-        by_A += factors[1] * by_overlap * (column_sums - A)
-        return by_hidden, by_A, None, None, None
+        others = column_sums - A  # what each item meets in its clusters
+        by_A += factors[1] * by_overlap * (others if weights is None else others * weights)
+        return by_hidden, by_A, None, None, None, None
 
 
 def _reduction_factors(n: int, k: int, reduction: Reduction) -> tuple[float, float]:
@@ -345,8 +477,11 @@ class DDCLoss:
     terms: tuple[str, ...] = TERMS
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
     divergence: DivergenceName = "cauchy_schwarz"
+    cluster_sizes: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.cluster_sizes is not None:
+            object.__setattr__(self, "cluster_sizes", shares(self.cluster_sizes))
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "weights", tuple(float(weight) for weight in self.weights))
         object.__setattr__(self, "bandwidth", float(self.bandwidth))
@@ -365,6 +500,19 @@ class DDCLoss:
         """
         return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
 
+    @classmethod
+    def for_partners(cls) -> Self:
+        """The loss that goes with partners (``augment``, ``neighbors``), which pull clusters together.
+
+        The overlap of assignments has a weight of 50; with weights of 1 clusters merge.
+
+        Examples
+        --------
+        >>> DDCLoss.for_partners().weights
+        (1.0, 50.0, 1.0)
+        """
+        return cls(weights=(1.0, PARTNERS_BALANCE, 1.0))
+
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(
             hidden,
@@ -375,4 +523,21 @@ class DDCLoss:
             terms=self.terms,
             weights=self.weights,
             divergence=self.divergence,
+            cluster_sizes=self.cluster_sizes,
         )
+
+
+def shares(cluster_sizes: Any) -> tuple[float, ...]:
+    """Sizes of clusters, shares or counts, as shares that sum to 1, the largest first.
+
+    Examples
+    --------
+    >>> shares([100, 300])
+    (0.75, 0.25)
+    """
+    sizes = [float(size) for size in cluster_sizes]
+    if not sizes or not all(0 < size < float("inf") for size in sizes):
+        raise ValueError(
+            f"cluster_sizes must be positive numbers, one for each cluster, got {cluster_sizes!r}."
+        )
+    return tuple(sorted((size / sum(sizes) for size in sizes), reverse=True))

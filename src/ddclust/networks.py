@@ -5,7 +5,8 @@ Activations are ``nn.ReLU`` modules, never ``F.relu``: guided backpropagation ho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 import torch
@@ -65,28 +66,7 @@ class ConvNet(nn.Module):
         self, input_shape: tuple[int, ...], n_clusters: int, *, init: Init = "soft", norm_first: bool = False
     ) -> None:
         super().__init__()
-        channels, height, width = input_shape
-        if min(height, width) < SMALLEST_IMAGE:
-            raise ValueError(
-                f"The convolutional network needs images of at least {SMALLEST_IMAGE}x{SMALLEST_IMAGE}"
-                f" pixels, got {height}x{width}; enlarge them, or use network='mlp'."
-            )
-        padding = 2 if min(height, width) < SMALLEST_UNPADDED else 0
-
-        def after_block(side: int) -> int:
-            return (side + 2 * padding - 4) // 2
-
-        n_flat = 64 * after_block(after_block(height)) * after_block(after_block(width))
-        self.features = nn.Sequential(
-            nn.Conv2d(channels, 32, 5, padding=padding),
-            nn.MaxPool2d(2),  # before the ReLU: the same values, a quarter of the work
-            nn.ReLU(),
-            nn.Conv2d(32, 64, 5, padding=padding),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Flatten(),
-            nn.Linear(n_flat, 100),
-        )
+        self.features = conv_features(input_shape, 100)
         self.head = ClusteringHead(100, n_clusters, norm_first=norm_first)
         initialise(self, init)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -120,17 +100,7 @@ class MLP(nn.Module):
         self, input_shape: tuple[int, ...], n_clusters: int, *, init: Init = "soft", norm_first: bool = False
     ) -> None:
         super().__init__()
-        n_features = 1
-        for side in input_shape:
-            n_features *= side
-        self.features = nn.Sequential(
-            nn.Flatten(),
-            nn.Linear(n_features, 200),
-            nn.ReLU(),
-            nn.Linear(200, 200),
-            nn.ReLU(),
-            nn.Linear(200, 500),
-        )
+        self.features = mlp_features(input_shape, 500)
         self.head = ClusteringHead(500, n_clusters, norm_first=norm_first)
         initialise(self, init)
 
@@ -139,7 +109,98 @@ class MLP(nn.Module):
         return hidden, logits
 
 
-def initialise(network: ConvNet | MLP, init: Init) -> None:
+def conv_features(input_shape: tuple[int, ...], n_hidden: int) -> nn.Sequential:
+    """The convolutional part of :class:`ConvNet`, up to the layer whose output the head takes."""
+    channels, height, width = input_shape
+    if min(height, width) < SMALLEST_IMAGE:
+        raise ValueError(
+            f"The convolutional network needs images of at least {SMALLEST_IMAGE}x{SMALLEST_IMAGE}"
+            f" pixels, got {height}x{width}; enlarge them, or use network='mlp'."
+        )
+    padding = 2 if min(height, width) < SMALLEST_UNPADDED else 0
+
+    def after_block(side: int) -> int:
+        return (side + 2 * padding - 4) // 2
+
+    n_flat = 64 * after_block(after_block(height)) * after_block(after_block(width))
+    return nn.Sequential(
+        nn.Conv2d(channels, 32, 5, padding=padding),
+        nn.MaxPool2d(2),  # before the ReLU: the same values, a quarter of the work
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 5, padding=padding),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(n_flat, n_hidden),
+    )
+
+
+def mlp_features(input_shape: tuple[int, ...], n_hidden: int) -> nn.Sequential:
+    """The part of :class:`MLP` below the head."""
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(math.prod(input_shape), 200),
+        nn.ReLU(),
+        nn.Linear(200, 200),
+        nn.ReLU(),
+        nn.Linear(200, n_hidden),
+    )
+
+
+class MultiViewNet(nn.Module):
+    """A network for each view of an item; their outputs, weighted, are one hidden representation.
+
+    The fusion is that of SiMVC (Trosten et al., "Reconsidering Representation Alignment for Multi-view Clustering",
+    CVPR 2021): sum_v w_v f_v(x_v), where the weights, one for each view, are positive, sum to 1 and are learnt.
+
+    Parameters
+    ----------
+    view_shapes : sequence of tuples
+        The input shape of each view: (d,) for vectors, (channels, height, width) for images.
+    n_clusters : int
+    networks : sequence of {"conv", "mlp"}
+        For each view.
+    init : {"soft", "he"}, default="soft"
+        See :func:`initialise`.
+
+    Examples
+    --------
+    >>> network = MultiViewNet([(1, 28, 28), (20,)], 10, ["conv", "mlp"])
+    >>> hidden, logits = network([torch.zeros(4, 1, 28, 28), torch.zeros(4, 20)])
+    >>> hidden.shape, logits.shape, network.weights().tolist()
+    (torch.Size([4, 100]), torch.Size([4, 10]), [0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        view_shapes: Sequence[tuple[int, ...]],
+        n_clusters: int,
+        networks: Sequence[str],
+        *,
+        init: Init = "soft",
+    ) -> None:
+        super().__init__()
+        n_hidden = 100 if "conv" in networks else 500
+        parts = {"conv": conv_features, "mlp": mlp_features}
+        self.views = nn.ModuleList(
+            [parts[kind](shape, n_hidden) for kind, shape in zip(networks, view_shapes, strict=True)]
+        )
+        self.fusion = nn.Parameter(torch.zeros(len(self.views)))
+        self.head = ClusteringHead(n_hidden, n_clusters)
+        initialise(self, init)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def weights(self) -> Tensor:
+        """How much each view counts, of shape (views,)."""
+        return self.fusion.softmax(dim=0)
+
+    def forward(self, views: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        encoded = torch.stack([encode(x) for encode, x in zip(self.views, views, strict=True)])
+        hidden, logits = self.head(torch.einsum("v,vnh->nh", self.weights(), encoded))
+        return hidden, logits
+
+
+def initialise(network: ConvNet | MLP | MultiViewNet, init: Init) -> None:
     """He initialisation of every layer, in place; with ``"soft"`` the output layer starts near zero.
 
     ``"he"`` is the paper's. On a batch-normalised hidden layer it makes the random first assignments

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ddclust.explain import explain, overlay
+from ddclust.merging import node_groups
 from ddclust.metrics import align_labels, clustering_accuracy
 from ddclust.sources import channel_axis
 
@@ -436,6 +437,132 @@ def kernel_matrix(K: ArrayLike, labels: ArrayLike) -> Figure:
     bar.set_label("kernel value", fontsize=9)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
+    return figure
+
+
+def merge_tree(tree: Any, groups: ArrayLike | None = None) -> Figure:
+    """The tree by which clusters were merged, those of one merged cluster in one colour.
+
+    Parameters
+    ----------
+    tree : ndarray of shape (k - 1, 4), or a DDC fitted with ``n_final``
+        See :func:`ddclust.merging.merge_tree`.
+    groups : array-like of int of shape (k,), optional
+        The merged cluster of each of the k; by default each is its own, or the model's.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> figure = merge_tree(np.array([[0.0, 2.0, 0.7, 2.0], [1.0, 3.0, 3.5, 3.0]]), [0, 1, 0])
+    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    ['1', '0', '2']
+    """
+    from scipy.cluster.hierarchy import dendrogram
+
+    if hasattr(tree, "modules_"):
+        if not hasattr(tree, "merge_tree_"):
+            raise ValueError("This model has no tree: its clusters were not merged; fit it with n_final.")
+        groups = tree.cluster_groups_[0] if groups is None else groups
+        tree = tree.merge_tree_
+    tree = np.asarray(tree, dtype=np.float64)
+    if tree.ndim != 2 or tree.shape[1] != 4 or not len(tree):
+        raise ValueError(
+            f"A tree of k clusters is of shape (k - 1, 4) and has at least one row, got {tree.shape}."
+        )
+    own = np.arange(len(tree) + 1) if groups is None else np.asarray(groups)
+    if own.shape != (len(tree) + 1,):
+        raise ValueError(f"The tree is of {len(tree) + 1} clusters, but groups has shape {own.shape}.")
+    of_nodes = node_groups(tree, own)
+
+    def colour(node: int) -> str:
+        return COLOURS[of_nodes[node] % len(COLOURS)] if of_nodes[node] >= 0 else "#999999"
+
+    figure = _figure(max(4.0, 0.42 * len(own) + 1), 3.3)
+    axis = figure.subplots()
+    drawn = dendrogram(tree, ax=axis, link_color_func=colour)
+    leaves = drawn["leaves"] or []
+    for text, leaf in zip(axis.get_xticklabels(), leaves, strict=True):
+        text.set(color=colour(leaf), fontsize=10, fontweight="bold", rotation=0)
+    merged = [int(own[leaf]) for leaf in leaves]
+    for group in dict.fromkeys(merged):
+        places = [10 * place + 5 for place, of in enumerate(merged) if of == group]
+        axis.annotate(
+            str(group),
+            (sum(places) / len(places), 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -20),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=10,
+            color=COLOURS[group % len(COLOURS)],
+        )
+    axis.set(ylabel="Cauchy-Schwarz divergence")
+    axis.set_xlabel("cluster, and below it the one that it is merged into", labelpad=18)
+    axis.set_ylim(bottom=0)
+    axis.spines[["top", "right", "bottom"]].set_visible(False)
+    axis.tick_params(axis="x", length=0)
+    return figure
+
+
+def scan(rows: Any, recommended: int | None = None) -> Figure:
+    """Stability and divergence over the number of clusters.
+
+    Parameters
+    ----------
+    rows : list of dict, or a :class:`ddclust.scan.Scan`
+        With ``k``, ``agreements``, ``divergence`` (None if there is none) and ``clusters_used``. A point is hollow
+        where most restarts leave clusters empty.
+    recommended : int or None
+        Is marked; of a scan it is known.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> rows = [{"k": k, "agreements": [0.9 / k, 1 / k], "divergence": 0.1 * k, "clusters_used": [k]} for k in (2, 3)]
+    >>> figure = scan(rows, 2)
+    >>> [axes.get_ylabel() for axes in figure.axes]
+    ['stability of restarts (ARI)', 'divergence term of the loss']
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    if hasattr(rows, "recommendation"):
+        recommended, rows = rows.recommendation.n_clusters, rows.rows
+    rows = list(rows)
+    if not rows:
+        raise ValueError("There are no rows of a scan to draw.")
+    ks = np.array([row["k"] for row in rows])
+    full = np.array([np.median(row["clusters_used"]) == row["k"] for row in rows])
+    panels: dict[str, list[Any]] = {
+        "stability of restarts (ARI)": [np.mean(row["agreements"]) for row in rows]
+    }
+    if all(row["divergence"] is not None for row in rows):
+        panels["divergence term of the loss"] = [row["divergence"] for row in rows]
+    figure = _figure(4.6 * len(panels), 3.3)
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, (name, values), colour in zip(axes, panels.items(), COLOURS, strict=False):
+        if recommended is not None:
+            axis.axvline(recommended, color=COLOURS[3], linewidth=6, alpha=0.25, zorder=0)
+        drawn = np.array(values)
+        axis.plot(ks, drawn, color=colour, linewidth=1.6)
+        axis.scatter(ks[full], drawn[full], color=colour, s=30, zorder=3)
+        axis.scatter(ks[~full], drawn[~full], facecolor="white", edgecolor=colour, s=30, zorder=3)
+        axis.set(xlabel="number of clusters", ylabel=name)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.spines[["top", "right"]].set_visible(False)
+    for row in rows:  # each restart on its own
+        axes[0].scatter(
+            [row["k"]] * len(row["agreements"]), row["agreements"], color="#999999", s=6, zorder=2
+        )
+    axes[0].set_ylim(min(0.0, *(a for row in rows for a in row["agreements"])) - 0.03, 1.03)
+    answer = "unclear" if recommended is None else f"recommended: {recommended}"
+    axes[0].set_title(answer, fontsize=11, loc="left")
     return figure
 
 

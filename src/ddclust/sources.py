@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,20 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from ddclust.items import Items, SparseItems, blocks, memory_map, release_pages, resident_file_bytes, shuffled
+from ddclust.items import (
+    Items,
+    SparseItems,
+    blocks,
+    memory_map,
+    release_pages,
+    resident_file_bytes,
+    shuffled,
+    with_short_indices,
+)
 
 # So much of a memory map may count as ours before its pages are let go of.
 MAPPED_BYTES = 128 * 2**20
+ROWS_AT_ONCE = 1024
 
 
 def channel_axis(item_shape: tuple[int, ...]) -> int | None:
@@ -147,6 +158,17 @@ class BatchSource:
             self._resident_before = resident_file_bytes()
         return batch
 
+    def vectors(self) -> Any:
+        """All items at once, as rows of floats: scaled and flattened or, of sparse ones, the CSR matrix as it is."""
+        if isinstance(self.items, SparseItems):
+            matrix = with_short_indices(self.items.matrix)
+            return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float32)
+        rows = np.empty((len(self), math.prod(self.items.shape[1:])), dtype=np.float32)
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            x = self.batch(slice(start, start + ROWS_AT_ONCE))
+            rows[start : start + len(x)] = x.flatten(1).numpy()
+        return rows
+
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """The indices of all items in a random order."""
         return shuffled(self.items, rng)
@@ -188,3 +210,33 @@ def _unit_mean_square(X: Items) -> float:
     # Divided by the largest value, so that no square overflows.
     squares = sum(float(np.square(block / largest, dtype=np.float64).sum()) for block in blocks(values))
     return float(np.sqrt(np.prod(X.shape) / squares) / largest)
+
+
+class Sample:
+    """Some items of a source, as a source."""
+
+    def __init__(self, source: BatchSource, items: NDArray[np.intp]) -> None:
+        self.source = source
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def batch(self, indices: Any) -> Tensor:
+        return self.source.batch(self.items[indices])
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        return rng.permutation(len(self))
+
+
+def random_items(n: int, most: int, seed: int) -> NDArray[np.intp]:
+    """All n places or, if these are too many, a random sample of them, in their order.
+
+    Examples
+    --------
+    >>> random_items(3, most=10, seed=0), len(random_items(1000, most=10, seed=0))
+    (array([0, 1, 2]), 10)
+    """
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, size=most, replace=False))

@@ -15,11 +15,13 @@ from ddclust.datasets._files import READERS, read_labels, read_path
 from ddclust.datasets._mnist import load_mnist
 from ddclust.datasets._named import NAMED, NamedSet
 from ddclust.datasets._news import load_agnews, load_rcv1_subset, load_reuters, load_reuters21578
+from ddclust.datasets._pairs import ItemPlaces, read_pairs
 from ddclust.datasets._seals import load_seals
 
 __all__ = [
     "NAMED",
     "DataError",
+    "ItemPlaces",
     "NamedSet",
     "load",
     "load_agnews",
@@ -31,6 +33,7 @@ __all__ = [
     "load_reuters21578",
     "load_seals",
     "read_labels",
+    "read_pairs",
 ]
 
 

@@ -13,6 +13,16 @@ from ddclust._model_format import params_to_json
 
 # What a result does not depend on, or what a fit is given by the runner.
 INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state", "verbose")
+# Parameters that came later, with the values at which a result is what it was without them, and so is its key.
+LATER: dict[str, Any] = {
+    "augment": None,
+    "neighbors": None,
+    "partner_weight": 1.0,
+    "link_weight": 1.0,
+    "cluster_sizes": None,
+    "n_final": None,
+    "criterion": "loss",
+}
 BUDGETS = ("quick", "standard", "paper")
 
 
@@ -28,13 +38,21 @@ class Fits:
     seed: int = 0
 
     def protocol(self) -> dict[str, Any]:
-        params = params_to_json(DDC(**self.params).get_params(deep=False))
+        model = DDC(**self.params)
+        params = params_to_json(model.get_params(deep=False) | {"loss": model._loss()})
+        if "DDCLoss" in params["loss"]:
+            params["loss"] = {"DDCLoss": _without_later(params["loss"]["DDCLoss"])}
+        params = _without_later(params)
         return {
             "method": "ddc",
             "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
             "repetitions": self.repetitions,
             "seed": self.seed,
         }
+
+
+def _without_later(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name not in LATER or LATER[name] != value}
 
 
 @dataclass(frozen=True)

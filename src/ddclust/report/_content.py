@@ -9,10 +9,12 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import dendrogram
 from sklearn.manifold import TSNE
 
 from ddclust.kernels import gaussian_kernel
 from ddclust.losses import DDCLoss
+from ddclust.merging import node_groups
 from ddclust.metrics import clustering_accuracy, nmi
 
 LARGE_SHARE = 0.6
@@ -201,3 +203,27 @@ def warnings_of(
     if any(run["outcome"] in ("interrupted", "waiting") for run in runs):
         found.append("The fit was interrupted; these are the best results so far.")
     return found
+
+
+def merge_tree(
+    tree: NDArray[np.float64], groups: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> dict[str, Any]:
+    """The tree by which clusters were merged, in a frame from 0 to 1: brackets and leaves, each with its merged cluster.
+
+    A bracket above merged clusters has none. ``highest`` is the divergence at the top.
+    """
+    groups_of_nodes = node_groups(tree, groups)
+    drawn = dendrogram(tree, no_plot=True, link_color_func=lambda node: str(groups_of_nodes[node]))
+    width, highest = 10 * len(groups), max(float(tree[:, 2].max()), 1e-12)
+    brackets = [
+        {
+            "points": [(x / width, y / highest) for x, y in zip(xs, ys, strict=True)],
+            "cluster": int(of) if int(of) >= 0 else None,
+        }
+        for xs, ys, of in zip(drawn["icoord"], drawn["dcoord"], drawn["color_list"], strict=True)
+    ]
+    leaves = [
+        {"x": (10 * place + 5) / width, "fine": leaf, "size": int(sizes[leaf]), "cluster": int(groups[leaf])}
+        for place, leaf in enumerate(drawn["leaves"] or [])
+    ]
+    return {"brackets": brackets, "leaves": leaves, "highest": highest}

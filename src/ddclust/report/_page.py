@@ -122,7 +122,7 @@ def _content_of(
     if truth is not None:
         show.codes, show.classes = _coded(truth, class_names)
         if (show.codes >= 0).any():
-            compared = _content.against_truth(labels, show.codes, show.classes, model.n_clusters)
+            compared = _content.against_truth(labels, show.codes, show.classes, model.n_clusters_)
     mapped = _content.sample_of_clusters(labels, MAP_ITEMS, rng)
     kernel_items = _content.sample_of_clusters(labels, KERNEL_ITEMS, rng)
     vote = None
@@ -135,20 +135,23 @@ def _content_of(
         "command": command,
         "colours": COLOURS,
         "n_items": len(labels),
-        "n_clusters": model.n_clusters,
+        "n_clusters": model.n_clusters_,
         "clusters_used": len(np.unique(labels)),
         "confidence": {
             "mean": float(confidence.mean()),
-            "doubtful_below": _content.doubtful_below(model.n_clusters),
-            "doubtful": float((confidence < _content.doubtful_below(model.n_clusters)).mean()),
+            "doubtful_below": _content.doubtful_below(model.n_clusters_),
+            "doubtful": float((confidence < _content.doubtful_below(model.n_clusters_)).mean()),
             "histogram": _content.histogram_of_confidence(confidence),
         },
         "vote": vote,
-        "warnings": _content.warnings_of(model.runs_, labels, confidence, model.agreement_, model.n_clusters),
+        "warnings": _content.warnings_of(
+            model.runs_, labels, confidence, model.agreement_, model.n_clusters_
+        ),
         "clusters": _clusters(model, show, compared, rng),
         "map_caption": _map_caption(model, len(mapped)),
         "sampled": None if len(labels) <= FEATURE_ITEMS else FEATURE_ITEMS,
         "kernel": _kernel(model, show, kernel_items),
+        "merging": _merging(model),
         "truth": compared,
         "curves": _curves(model),
         "terms": list(model.runs_[model.voters_[0]]["terms"]),
@@ -255,7 +258,7 @@ def _clusters(
     model: NetworkClusterer, show: _Shown, compared: dict[str, Any] | None, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """The section of each cluster."""
-    labels, k = model.labels_, model.n_clusters
+    labels, k = model.labels_, model.n_clusters_
     sizes = np.bincount(labels, minlength=k)
     count = int(np.clip(PICTURES // (2 * k), 3, 10))
     sampled = _content.sample_of_clusters(labels, FEATURE_ITEMS, rng)
@@ -317,7 +320,7 @@ def _map_caption(model: NetworkClusterer, n_shown: int) -> str:
         else f"A sample of {n_shown:,} of {len(model.labels_):,} items"
     )
     simplex = " The simplex shows the soft assignments themselves: corners are certainty." * (
-        model.n_clusters == 3
+        model.n_clusters_ == 3
     )
     return (
         f"{part}. The network's representation is laid out by t-SNE: near means alike, distances between groups mean"
@@ -331,7 +334,7 @@ def _page_data(
     """What the page's script works with."""
     labels = model.labels_[mapped]
     layouts = {"representation": _content.neighbourhoods(model.transform(show.rows(mapped)), seed=0)}
-    if model.n_clusters == 3:
+    if model.n_clusters_ == 3:
         layouts = {"simplex": _content.in_the_simplex(model.probabilities_[mapped]), **layouts}
     sheet = None
     if show.is_picture:
@@ -372,6 +375,15 @@ def _kernel(model: NetworkClusterer, show: _Shown, indices: NDArray[np.intp]) ->
         model.transform(show.rows(indices)), model.labels_[indices], loss
     )
     return {"picture": _pictures.data_uri(matrix), "borders": borders, "n": len(indices)}
+
+
+def _merging(model: NetworkClusterer) -> dict[str, Any] | None:
+    """The tree by which clusters were merged."""
+    tree = getattr(model, "merge_tree_", None)
+    if tree is None or not len(tree):
+        return None
+    fine = getattr(model, "fine_labels_", np.empty(0, dtype=np.int64))
+    return _content.merge_tree(tree, model.cluster_groups_[0], np.bincount(fine, minlength=len(tree) + 1))
 
 
 def _curves(model: NetworkClusterer) -> list[dict[str, Any]]:

@@ -1,0 +1,116 @@
+"""What training minimises: the loss of a batch and, if items have partners or links, that they agree.
+
+A *partner* of an item should share its cluster: a changed copy of it (``augment``), or one of its neighbours. A
+*link* is a pair of items of which the user knows that they must, or must not, share a cluster.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ddclust.augment import Augmentation
+from ddclust.links import Links
+from ddclust.losses import attraction, repulsion
+from ddclust.sources import BatchSource
+
+ClusteringLoss = Callable[[Tensor, Tensor], Any]
+# What the terms of partners and links are called beside those of the loss.
+PARTNERS, MUST_LINK, CANNOT_LINK = "partners", "must_link", "cannot_link"
+NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty((0, 2), dtype=np.intp))
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of items beyond their values.
+
+    ``neighbors`` are positions, (n, m). Both kinds of partners together are two partners of every item.
+    """
+
+    augment: Augmentation | None = None
+    neighbors: NDArray[np.integer] | None = None
+    links: Links = NO_LINKS
+    partner_weight: float = 1.0
+    link_weight: float = 1.0
+
+
+NOTHING = Knowledge()
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The terms that one batch of a source contributes, all from one pass of the network.
+
+    The loss is averaged over the batch and its partners, each by itself; the term of the partners is the mean over
+    pairs of -log<alpha(x), alpha(partner)>. Of each kind of links ``n_links`` pairs at most are drawn for a batch.
+    """
+
+    loss: ClusteringLoss
+    knowledge: Knowledge
+    source: BatchSource
+    n_links: int
+
+    def __call__(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Any:
+        return self.evaluated(module, x, indices)[0]
+
+    def evaluated(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> tuple[Any, Tensor]:
+        """The terms, a named tuple of scalars, and the logits of the batch."""
+        known = self.knowledge
+        batches = [x, *self._partners(x, indices)]
+        n_views = len(batches)
+        kinds = [
+            (name, push, _drawn(pairs, self.n_links))
+            for name, push, pairs in (
+                (MUST_LINK, attraction, known.links.must),
+                (CANNOT_LINK, repulsion, known.links.cannot),
+            )
+            if len(pairs)
+        ]
+        batches += [self._items(pairs[:, end], x) for _, _, pairs in kinds for end in (0, 1)]
+        if len(batches) == 1:
+            hidden, logits = module(x)
+            return self.loss(hidden, logits.softmax(dim=1)), logits
+
+        outputs = module(torch.cat(batches))
+        hidden, logits = (output.split([len(batch) for batch in batches]) for output in outputs)
+        views = [self.loss(hidden[view], logits[view].softmax(dim=1)) for view in range(n_views)]
+        terms = {name: sum(values) / n_views for name, *values in zip(views[0]._fields, *views, strict=True)}
+        if n_views > 1:
+            pulls = [attraction(logits[0], logits[view]) for view in range(1, n_views)]
+            terms[PARTNERS] = known.partner_weight * sum(pulls) / len(pulls)
+        for place, (name, push, _) in enumerate(kinds):
+            first = n_views + 2 * place
+            terms[name] = known.link_weight * push(logits[first], logits[first + 1])
+        return _named(tuple(terms))(*terms.values()), logits[0]
+
+    def _partners(self, x: Tensor, indices: NDArray[np.intp]) -> list[Tensor]:
+        """A partner of every item of the batch, of each kind that there is."""
+        partners = []
+        if self.knowledge.augment is not None:
+            partners.append(self.knowledge.augment(x))
+        if self.knowledge.neighbors is not None:
+            nearest = self.knowledge.neighbors[indices]  # (batch, m)
+            chosen = torch.randint(nearest.shape[1], (len(nearest),)).numpy()
+            partners.append(self._items(nearest[np.arange(len(nearest)), chosen], x))
+        return partners
+
+    def _items(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
+        return self.source.batch(positions).to(x.device)
+
+
+def _drawn(pairs: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """The pairs, or as many of them as asked for, by torch's random state."""
+    return pairs if len(pairs) <= most else pairs[torch.randint(len(pairs), (most,)).numpy()]
+
+
+@lru_cache
+def _named(fields: tuple[str, ...]) -> type:
+    return namedtuple("Terms", fields)

@@ -1,0 +1,226 @@
+"""Random changes to a batch under which clusters should stay the same.
+
+Each is a frozen dataclass of strengths and a callable: a batch as the network takes it, a tensor of images
+(n, c, h, w) with values from 0 to 1 or of scaled vectors (n, d), to a changed copy. Whatever is drawn is drawn
+for every item on its own, from torch's random state on the CPU, the one that checkpoints hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import affine_grid, grid_sample
+
+Augmentation = Callable[[Tensor], Tensor]
+
+PADDINGS = ("zeros", "border", "reflection")
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Images turned, moved, stretched and slanted, all at once by one bilinear resampling.
+
+    Parameters
+    ----------
+    rotation : float, default=10
+        Degrees at most, either way.
+    shift : float, default=0.1
+        Share of the side at most, along each axis.
+    scale : float, default=0.1
+        Share at most by which width and height, each on its own, grow or shrink.
+    shear : float, default=0.1
+        Pixels at most by which a row is moved against the one below.
+    padding : {"zeros", "border", "reflection"}, default="zeros"
+        What comes in from outside: the darkest value, the nearest pixel, or the image mirrored.
+
+    Examples
+    --------
+    >>> Affine(rotation=15)(torch.rand(4, 1, 28, 28)).shape
+    torch.Size([4, 1, 28, 28])
+    """
+
+    rotation: float = 10.0
+    shift: float = 0.1
+    scale: float = 0.1
+    shear: float = 0.1
+    padding: str = "zeros"
+
+    def __post_init__(self) -> None:
+        _make_numbers(self)
+        if self.scale >= 1:
+            raise ValueError(f"scale={self.scale:g} must be less than 1: images cannot shrink to nothing.")
+        if self.padding not in PADDINGS:
+            raise ValueError(f"padding must be one of {PADDINGS}, got {self.padding!r}.")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        _check_images(self, x)
+        return _resampled(x, self._matrices(len(x)), self.padding)
+
+    def _matrices(self, n: int) -> Tensor:
+        """(n, 2, 3): where in the image, in pixels from its centre, each pixel of the copy comes from.
+
+        The last column is the shift, in half sides.
+        """
+        drawn = 2 * torch.rand(n, 6) - 1  # from -1 to 1
+        angle = torch.deg2rad(self.rotation * drawn[:, 0])
+        cos, sin = angle.cos(), angle.sin()
+        across, down = 1 / (1 + self.scale * drawn[:, 1]), 1 / (1 + self.scale * drawn[:, 2])
+        slant = self.shear * drawn[:, 3]
+        # The product of rotation, shear and scaling: [[cos, -sin], [sin, cos]] [[1, slant], [0, 1]] diag(across, down).
+        rows = (
+            torch.stack((across * cos, down * (slant * cos - sin), 2 * self.shift * drawn[:, 4]), dim=1),
+            torch.stack((across * sin, down * (slant * sin + cos), 2 * self.shift * drawn[:, 5]), dim=1),
+        )
+        return torch.stack(rows, dim=1)
+
+
+@dataclass(frozen=True)
+class Photo(Affine):
+    """Photographs: what :class:`Affine` does, mirrored left to right half of the time, in another light and colour.
+
+    Parameters
+    ----------
+    rotation, shift, scale, shear : float
+        As of :class:`Affine`.
+    padding : {"zeros", "border", "reflection"}, default="reflection"
+    flip : float, default=0.5
+        Probability that an image is mirrored.
+    brightness : float, default=0.2
+        Added to all values at most, either way.
+    contrast : float, default=0.2
+        Share at most by which differences from the image's mean grow or shrink.
+    saturation : float, default=0.3
+        Share at most by which differences from grey grow or shrink.
+    tint : float, default=0.1
+        Share at most by which each channel, on its own, grows or shrinks. Not of images of one channel.
+
+    Examples
+    --------
+    >>> Photo()(torch.rand(4, 3, 32, 32)).shape
+    torch.Size([4, 3, 32, 32])
+    """
+
+    padding: str = "reflection"
+    flip: float = 0.5
+    brightness: float = 0.2
+    contrast: float = 0.2
+    saturation: float = 0.3
+    tint: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.flip > 1:
+            raise ValueError(f"flip={self.flip:g} is a probability and must be at most 1.")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        _check_images(self, x)
+        n, channels = x.shape[:2]
+        matrices = self._matrices(n)
+        mirrored = torch.rand(n) < self.flip
+        matrices[mirrored, :, 0] *= -1  # what comes from the left comes from the right
+        x = _resampled(x, matrices, self.padding)
+        drawn = 2 * torch.rand(n, 3 + channels, 1, 1) - 1
+        drawn = drawn.to(x.device)
+        if channels > 1:
+            grey = x.mean(dim=1, keepdim=True)
+            x = grey + (x - grey) * (1 + self.saturation * drawn[:, :1])
+            x = x * (1 + self.tint * drawn[:, 3:])
+        middle = x.mean(dim=(1, 2, 3), keepdim=True)
+        x = (x - middle) * (1 + self.contrast * drawn[:, 1:2]) + middle + self.brightness * drawn[:, 2:3]
+        return x.clamp(0, 1)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Dense vectors with Gaussian noise added to every feature.
+
+    Parameters
+    ----------
+    scale : float, default=0.2
+        Standard deviation of the noise; features, as the network takes them, have one of 1.
+
+    Examples
+    --------
+    >>> Noise()(torch.zeros(4, 20)).shape
+    torch.Size([4, 20])
+    """
+
+    scale: float = 0.2
+
+    def __post_init__(self) -> None:
+        _make_numbers(self)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x + self.scale * torch.randn(x.shape).to(x.device)
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Sparse vectors, such as texts, with some of the words left out and the others raised to make up for it.
+
+    Parameters
+    ----------
+    rate : float, default=0.2
+        Probability that a word is left out.
+
+    Examples
+    --------
+    >>> Dropout(0.5)(torch.ones(2, 1000)).unique()
+    tensor([0., 2.])
+    """
+
+    rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        _make_numbers(self)
+        if self.rate >= 1:
+            raise ValueError(f"rate={self.rate:g} must be less than 1: something must be left.")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        # Zeros stay zeros, so numbers are drawn for the others only: a few in a hundred of a text's.
+        changed = x.clone()
+        place = x.nonzero(as_tuple=True)
+        kept = torch.rand(len(place[0])).to(x.device) >= self.rate
+        changed[place] = x[place] * kept / (1 - self.rate)
+        return changed
+
+
+def _resampled(x: Tensor, matrices: Tensor, padding: str) -> Tensor:
+    """The images at the places that ``matrices`` (n, 2, 3) give, of pixels and half sides."""
+    height, width = x.shape[2:]
+    # affine_grid counts in half sides along both axes, so what mixes them depends on the image's proportions.
+    matrices = matrices * torch.tensor([[1, height / width, 1], [width / height, 1, 1]])
+    grid = affine_grid(matrices.to(x), list(x.shape), align_corners=False)
+    return grid_sample(x, grid, mode="bilinear", padding_mode=padding, align_corners=False)
+
+
+def _make_numbers(strengths: Any) -> None:
+    """Strengths of a frozen dataclass as plain floats, none of them negative."""
+    for field in fields(strengths):
+        value = getattr(strengths, field.name)
+        if isinstance(field.default, str):
+            continue
+        if not 0 <= value < float("inf"):
+            raise ValueError(f"{field.name}={value!r} must be a non-negative number.")
+        object.__setattr__(strengths, field.name, float(value))
+
+
+def _check_images(augmentation: Any, x: Tensor) -> None:
+    if x.ndim != 4:
+        raise ValueError(
+            f"{type(augmentation).__name__} changes images of shape (n, c, h, w), got a batch of shape"
+            f" {tuple(x.shape)}; for vectors there are 'noise' and 'dropout'."
+        )
+
+
+# What the names of augmentations stand for.
+BUILT_IN: dict[str, Augmentation] = {
+    "affine": Affine(),
+    "photo": Photo(),
+    "noise": Noise(),
+    "dropout": Dropout(),
+}

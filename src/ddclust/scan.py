@@ -1,0 +1,295 @@
+"""How many clusters? Restarts for each number of them, compared without any label.
+
+Where the number is right for the data, restarts find the same clusters again; where it is not, each of them joins or
+divides others. So the *stability* of a number k is the mean adjusted Rand index of all pairs of restarts, which is
+corrected for chance and comparable between numbers. :func:`recommend` says what follows from it, and "unclear" where
+nothing does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from ddclust import __version__, plots
+from ddclust._ddc import DDC
+from ddclust._model_format import params_to_json
+from ddclust._runs import usable_runs
+from ddclust.atomic import write_file, write_json
+from ddclust.items import fingerprint
+from ddclust.text import StemVectorizer, checked_texts, is_text
+
+# Below this no number of clusters is found again by restarts.
+STABLE = 0.8
+# Stabilities that differ by less are alike; of such numbers the largest says most about the data.
+ALIKE = 0.05
+# A recommendation that fewer of the resamplings repeat is none.
+CONFIDENT = 0.6
+RESAMPLINGS = 2000
+SCAN_FILE = "scan.json"
+PICTURE_FILE = "scan.png"
+RESULT_FILE = "result.json"
+CHECKPOINTS_FOLDER = "checkpoints"
+TABLE_COLUMNS = ("k", "stability", "divergence", "clusters used", "seconds")
+
+Row = dict[str, Any]
+
+
+class ScanError(ValueError):
+    """A scan that cannot be made, or cannot go on in this folder."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A number of clusters, or None if it is unclear; how sure that is, from 0 to 1; and why."""
+
+    n_clusters: int | None
+    confidence: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The outcome of a scan: a row of quantities for each number of clusters, and what follows from them.
+
+    A row has ``k``, ``stability``, ``agreements`` (for each restart its mean adjusted Rand index with the others),
+    ``divergence`` (the mean over restarts of that term of the loss on the whole data), ``clusters_used`` (of each
+    restart), and ``seconds``.
+    """
+
+    rows: list[Row]
+    recommendation: Recommendation
+
+
+def scan(
+    X: Any,
+    ks: Iterable[int] = range(2, 21),
+    *,
+    model: DDC | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    on_row: Callable[[Row], None] | None = None,
+) -> Scan:
+    """Fit restarts for each number of clusters and recommend one. No labels are used.
+
+    Parameters
+    ----------
+    X : whatever :class:`ddclust.DDC` takes
+    ks : iterable of int, default=range(2, 21)
+        The numbers of clusters to try, from 2 on.
+    model : DDC, optional
+        What to fit; its ``n_clusters`` and its ways to choose among restarts do not matter. By default
+        ``DDC(n_init=6, max_iter=1000, random_state=0)``.
+    folder : path-like, optional
+        Where to leave ``scan.json``, ``scan.png``, and a folder for each number. A scan that was killed goes on from
+        there when it is repeated, also with other numbers.
+    on_row : callable, optional
+        Is told each row as soon as it is there.
+
+    Returns
+    -------
+    Scan
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(200, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> model = DDC(n_init=4, max_iter=150, learning_rate=1e-3, random_state=0, n_jobs=1)
+    >>> scan(X, range(2, 5), model=model).recommendation.n_clusters
+    3
+    """
+    model = DDC(n_init=6, max_iter=1000, random_state=0) if model is None else model
+    if is_text(X):
+        X = StemVectorizer(model.language).fit_transform(checked_texts(X))
+    numbers = _checked_numbers(ks, X, model)
+    place = None if folder is None else Path(folder)
+    rows = []
+    for k in numbers:
+        own = clone(model).set_params(
+            n_clusters=k,
+            n_final=None,
+            n_vote=1,
+            criterion="agreement",
+            early_elimination=False,
+            snapshots=None,
+        )
+        row = _fitted_row(X, own) if place is None else _row_in_folder(X, own, place / f"k-{k:03d}")
+        rows.append(row)
+        if on_row is not None:
+            on_row(row)
+    result = Scan(rows, recommend(rows))
+    if place is not None:
+        _write(place, result)
+    return result
+
+
+def recommend(rows: Sequence[Row]) -> Recommendation:
+    """What the stabilities of a scan's rows say about the number of clusters.
+
+    - Only numbers count of which most restarts use all clusters.
+    - If not even the best stability is .8, the number is unclear.
+    - Else it is the largest number whose stability is at most .05 below the best. (If a division of the data is stable,
+      coarser ones often are, too; a finer one that is stable says more.)
+    - Its confidence is the share of resamplings of the restarts that give the same number. Below .6 it is unclear.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        With ``k``, ``agreements`` and ``clusters_used``, see :class:`Scan`.
+
+    Examples
+    --------
+    >>> rows = [{"k": k, "agreements": [a] * 4, "clusters_used": [k] * 4} for k, a in [(2, 0.5), (3, 0.99), (4, 0.7)]]
+    >>> recommend(rows).n_clusters, recommend(rows).confidence
+    (3, 1.0)
+    >>> recommend(rows[:1])
+    Recommendation(n_clusters=None, confidence=1.0, reason='no number of clusters is found again by restarts: the best stability is 0.50, at k = 2')
+    """
+    ks = np.array([row["k"] for row in rows])
+    counts = np.array([statistics.median_low(row["clusters_used"]) == row["k"] for row in rows])
+    stability = np.array([np.mean(row["agreements"]) for row in rows])
+    if not counts.any():
+        return Recommendation(None, 1.0, "most restarts leave clusters empty, whatever their number")
+    found = int(_choices(ks, stability[None], counts)[0])
+    repeated = _choices(ks, _resampled(rows), counts)
+    confidence = float((repeated == found).mean())
+    best = int(np.where(counts, stability, -np.inf).argmax())
+    if found == 0:
+        reason = (
+            "no number of clusters is found again by restarts: the best stability is"
+            f" {stability[best]:.2f}, at k = {ks[best]}"
+        )
+        return Recommendation(None, confidence, reason)
+    at = f"restarts with k = {found} agree by {stability[ks == found][0]:.2f}"
+    if confidence < CONFIDENT:
+        others, frequency = np.unique(repeated[repeated != found], return_counts=True)
+        rival = int(others[frequency.argmax()])
+        what = f"k = {rival}" if rival else "none"
+        return Recommendation(
+            None, confidence, f"{at}, but with a few other restarts the answer might be {what}"
+        )
+    alike = ks[counts & (stability >= stability[best] - ALIKE) & (ks != found)]
+    if len(alike):
+        at += f"; the coarser k = {', '.join(map(str, alike.tolist()))} {'is' if len(alike) == 1 else 'are'} as stable"
+    if found == ks[counts].max() and len(ks) > 1:
+        at += "; it is the largest number that counts, so larger ones may be worth a scan"
+    return Recommendation(found, confidence, at)
+
+
+def _choices(
+    ks: NDArray[np.int64], stabilities: NDArray[np.float64], counts: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """The number for each row of stabilities, 0 where it is unclear."""
+    stabilities = np.where(counts, stabilities, -np.inf)
+    best = stabilities.max(axis=1, keepdims=True)
+    largest = np.where(stabilities >= best - ALIKE, ks, 0).max(axis=1)
+    return np.where(best[:, 0] >= STABLE, largest, 0)
+
+
+def _resampled(rows: Sequence[Row]) -> NDArray[np.float64]:
+    """Stabilities as other restarts might have given them, of shape (resamplings, rows).
+
+    A bootstrap of the restarts. The stability is a mean over pairs, and both of a pair are drawn: hence twice the
+    deviation of the mean over restarts.
+    """
+    rng = np.random.default_rng(0)
+    columns = []
+    for row in rows:
+        agreements = np.array(row["agreements"])
+        drawn = rng.choice(agreements, size=(RESAMPLINGS, len(agreements))).mean(axis=1)
+        columns.append(agreements.mean() + 2 * (drawn - agreements.mean()))
+    return np.stack(columns, axis=1)
+
+
+def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
+    numbers = sorted({int(k) for k in ks})
+    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    if not numbers or numbers[0] < 2:
+        raise ScanError(f"A scan needs numbers of clusters from 2 on, got {numbers}.")
+    if numbers[-1] > n:
+        raise ScanError(f"There are {n} items, too few for {numbers[-1]} clusters; scan smaller numbers.")
+    if model.n_init < 2:
+        raise ScanError(
+            f"A scan compares restarts, so it needs at least two of them, got n_init={model.n_init}."
+        )
+    return numbers
+
+
+def _fitted_row(X: Any, model: DDC) -> Row:
+    """The quantities of one number of clusters. An interrupted fit is passed on as the interrupt that it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the row has what it says
+        model.fit(X)
+    if any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_):
+        raise KeyboardInterrupt
+    records = [model.runs_[run] for run in usable_runs(model.runs_)]
+    agreements = [record["agreement"] for record in records]
+    divergences = [record["terms"].get("divergence") for record in records]
+    return {
+        "k": model.n_clusters,
+        "stability": statistics.mean(agreements),
+        "agreements": agreements,
+        "divergence": None if None in divergences else statistics.mean(divergences),
+        "clusters_used": [record["clusters_used"] for record in records],
+        "seconds": round(sum(record["seconds"] for record in records), 1),
+    }
+
+
+def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
+    """The same, from what the folder holds, or left there."""
+    indifferent = ("n_jobs", "device", "checkpoint_dir", "verbose")
+    params = params_to_json(model.get_params(deep=False))
+    identity = {
+        "ddclust": __version__,
+        "data": fingerprint(X),
+        "parameters": {name: value for name, value in params.items() if name not in indifferent},
+    }
+    identity = json.loads(json.dumps(identity))
+    file = folder / RESULT_FILE
+    if file.exists():
+        found = json.loads(file.read_text(encoding="utf-8"))
+        differing = [name for name in identity if found.get(name) != identity[name]]
+        if differing:
+            what = {"data": "of other data", "parameters": "with other parameters"}.get(
+                differing[0], "by another version"
+            )
+            raise ScanError(f"{str(folder.parent)!r} holds a scan {what}; choose another folder.")
+        return found["row"]
+    folder.mkdir(parents=True, exist_ok=True)
+    row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
+    write_json(file, {**identity, "row": row})
+    shutil.rmtree(folder / CHECKPOINTS_FOLDER, ignore_errors=True)
+    return row
+
+
+def _write(folder: Path, result: Scan) -> None:
+    """scan.json and scan.png."""
+    import io
+
+    write_json(folder / SCAN_FILE, asdict(result))
+    picture = io.BytesIO()
+    plots.scan(result.rows, result.recommendation.n_clusters).savefig(picture, format="png")
+    write_file(folder / PICTURE_FILE, picture.getvalue())
+
+
+def table_row(row: Row) -> tuple[str, ...]:
+    """A row for reading."""
+    used = sorted(set(row["clusters_used"]))
+    return (
+        str(row["k"]),
+        f"{row['stability']:.3f}",
+        "-" if row["divergence"] is None else f"{row['divergence']:.4f}",
+        str(used[0]) if len(used) == 1 else f"{used[0]} to {used[-1]}",
+        f"{row['seconds']:.1f}",
+    )
