@@ -232,8 +232,12 @@ def test_readings_networks_return_hidden_and_logits(name):
 
 def test_committed_results_are_of_the_protocols_that_are_declared():
     checkout = Place(Path(__file__).parents[1])
-    cells = {checkout.result(c): c for budget in BUDGETS for name in EXPERIMENTS for c in declared(name, budget)}
-    committed = [file for b in BUDGETS for file in (checkout.folder / "experiments/results" / b).rglob("*.json")]
+    cells = {
+        checkout.result(c): c for budget in BUDGETS for name in EXPERIMENTS for c in declared(name, budget)
+    }
+    committed = [
+        file for b in BUDGETS for file in (checkout.folder / "experiments/results" / b).rglob("*.json")
+    ]
     assert committed
     for file in committed:
         assert file in cells, f"{file} belongs to no declared cell"
