@@ -380,7 +380,7 @@ class Odd(Pairs):
         (Sliceable(np.zeros((5, 8, 0))), ValueError, "images of no pixels"),
         (Sliceable(np.zeros((5, 2), dtype="U3")), ValueError, "not numbers"),
         ([[1, 2], [3, 4], [5]], ValueError, r"Item 2 of X has shape \(1,\), the first one has \(2,\)"),
-        ([np.zeros((8, 8)), np.zeros((8, 9))], ValueError, r"Item 1 of X has shape \(8, 9\)"),
+        ([np.zeros((8, 8)), *[np.zeros((8, 9))] * 9], ValueError, r"Item 1 of X has shape \(8, 9\)"),
         ([[1, 2], [3, "four"]], ValueError, "X holds the text 'four' in row 1, column 1"),
         (
             pd.DataFrame({"mass": [1, 2], "kind": ["3", "cat"]}),
