@@ -780,7 +780,7 @@ def scan(data: str, first: int, last: int, out: Path | None, quiet: bool, **opti
     type=click.Choice(("quick", "standard", "paper")),
     default="quick",
     show_default=True,
-    help="Minutes; about two hours on two cores; the paper's own size.",
+    help="Minutes; about three hours on two cores; the paper's own size.",
 )
 @click.option(
     "--out",

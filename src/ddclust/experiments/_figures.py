@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ddclust import plots
 from ddclust._runs import own_threads_and_randomness
+from ddclust.experiments._runner import Fitted, curve
 from ddclust.inference import outputs
 from ddclust.kernels import gaussian_kernel
 from ddclust.losses import ddc_loss
@@ -23,8 +24,6 @@ from ddclust.training import Trainer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ddclust.experiments._runner import Fitted
 
 Drawn = tuple["Figure", dict[str, Any]]
 KERNEL_ITEMS = 1000
@@ -169,8 +168,6 @@ def guided_backpropagation(bunch: Bunch, fit: Fitted) -> Drawn:
 
 def restarts(bunch: Bunch, fit: Fitted) -> Drawn:
     """The loss of every restart, and the accuracy of those that reached the end."""
-    from ddclust.experiments._runner import curve
-
     histories = [run["history"] for run in fit.model.runs_]
     curves = [curve(snapshots, bunch.target) for snapshots in fit.snapshots]
     return plots.restarts(histories, fit.model.voters_, curves), {"curves": curves}

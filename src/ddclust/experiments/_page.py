@@ -23,7 +23,7 @@ The paper is Kampffmeyer et al., *Deep Divergence-Based Approach to Clustering*,
   as the paper does for its baselines, and only shows what would be possible.
 - ACC is the accuracy in percent after the best one-to-one matching of clusters and classes. **Mean ± sd** is over all
   fits (for DDC: over the restarts that trained to the end); n is their number.
-- `--budget quick` takes minutes and shows that all works; `standard` about two hours on two cores; `paper` is the
+- `--budget quick` takes minutes and shows that all works; `standard` about three hours on two cores; `paper` is the
   paper's own size (for DDC 20 restarts of 70,000 iterations each). The largest budget that has been run is shown.
 - Data that are not the paper's: its seals are private, and `seals-2`, `seals-3` are other seals (see `ddclust
   datasets`); RCV1 needs a download, so `agnews`, `rcv1-subset` and `reuters21578` stand in for it. Their figures and the
