@@ -117,8 +117,8 @@ def _table1_rows(
         yield (
             title,
             _printed(printed.get(title)),
-            _pair(row["label_free"]),
-            _pair(row["best"]),
+            _pair(row["label_free"]) + _collapse(row["label_free"], cell.n_clusters),
+            _pair(row["best"]) + _collapse(row["best"], cell.n_clusters),
             means if row["fits"] > 1 else "",
             str(row["fits"]),
             f"{row['total_seconds'] / 60:.1f}",
@@ -297,6 +297,12 @@ def _printed(paper: _paper.Printed | None) -> str:
 
 def _pair(scores: dict[str, float] | None) -> str:
     return "" if scores is None else f"{scores['NMI']:.3f}, {_percent(scores['ACC'])}"
+
+
+def _collapse(scores: dict[str, Any], n_clusters: int) -> str:
+    """A word where a fit has left clusters empty."""
+    used = scores["clusters_used"]
+    return "" if used == n_clusters else f" (uses {used} of {n_clusters} clusters)"
 
 
 def _means(spread: dict[str, Any]) -> str:
