@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 from sklearn.cluster import KMeans
 from torch import nn
 
@@ -122,6 +123,22 @@ def test_scaling_is_one_factor():
     assert not scaling.shift.any()
     x = BatchSource(X, scaling).batch(slice(None))
     assert x.square().mean().item() == pytest.approx(1, rel=1e-5)
+
+
+def test_centred_scaling_takes_the_common_mean_away():
+    X = np.random.default_rng(0).integers(150, 170, size=(50, 8, 8, 3)).astype(np.uint8)
+    scaling = Scaling.to_unit_mean_square(X, center=True)
+    assert np.unique(scaling.shift) == pytest.approx(X.mean())
+    x = BatchSource(X, scaling).batch(slice(None))
+    assert x.mean().item() == pytest.approx(0, abs=1e-5)
+    assert x.square().mean().item() == pytest.approx(1, rel=1e-5)
+    same = BatchSource(X[:, :1] * 0 + 7, Scaling.to_unit_mean_square(X[:, :1] * 0 + 7, center=True))
+    assert not same.batch(slice(None)).any()  # constant data: no division by zero
+
+
+def test_sparse_data_is_not_centred(blobs):
+    with pytest.raises(ValueError, match="center=True is for dense data"):
+        quick(center=True).fit(sparse.csr_matrix(np.abs(blobs[0])))
 
 
 def test_finds_blobs(blobs):

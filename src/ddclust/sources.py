@@ -116,11 +116,12 @@ class Scaling:
         return cls(item_shape, *_unit_range(X, channel_axis(item_shape)))
 
     @classmethod
-    def to_unit_mean_square(cls, X: Items) -> Scaling:
-        """One factor for all values, which brings their mean square to 1."""
+    def to_unit_mean_square(cls, X: Items, *, center: bool = False) -> Scaling:
+        """One factor for all values, which brings their mean square to 1; with ``center`` less their common mean."""
         item_shape = tuple(X.shape[1:])
         shape = cls.shape(item_shape, of_bytes=False)
-        return cls(item_shape, np.zeros(shape), np.full(shape, _unit_mean_square(X)))
+        mean, factor = _unit_mean_square(X, center)
+        return cls(item_shape, np.full(shape, mean), np.full(shape, factor))
 
     def __call__(self, batch: NDArray) -> Tensor:
         """The batch as the network takes it: float32, channels before height and width."""
@@ -201,15 +202,17 @@ def _unit_range(X: Items, axis: int | None) -> tuple[NDArray[np.float64], NDArra
     return lowest, 1 / np.where(span > 0, span, 1.0)
 
 
-def _unit_mean_square(X: Items) -> float:
-    """The factor that brings the mean square of all values, zeros included, to 1."""
+def _unit_mean_square(X: Items, center: bool) -> tuple[float, float]:
+    """The mean of all values, zeros included, or 0 without ``center``; what brings the mean square from there to 1."""
     values = X.matrix.data if isinstance(X, SparseItems) else X
     largest = max((float(np.abs(block.astype(np.float64)).max()) for block in blocks(values)), default=0.0)
     if largest == 0:
-        return 1.0
+        return 0.0, 1.0
     # Divided by the largest value, so that no square overflows.
-    squares = sum(float(np.square(block / largest, dtype=np.float64).sum()) for block in blocks(values))
-    return float(np.sqrt(np.prod(X.shape) / squares) / largest)
+    n = float(np.prod(X.shape))
+    mean = sum(float((block / largest).sum(dtype=np.float64)) for block in blocks(values)) / n if center else 0.0
+    squares = sum(float(np.square(block / largest - mean, dtype=np.float64).sum()) for block in blocks(values))
+    return mean * largest, float(np.sqrt(n / squares) / largest) if squares else 1.0
 
 
 class Sample:

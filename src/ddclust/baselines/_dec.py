@@ -25,6 +25,7 @@ from ddclust._network_clusterer import NetworkClusterer, all_or_nothing
 from ddclust._runs import new_record, own_threads_and_randomness
 from ddclust._validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.inference import outputs
+from ddclust.items import SparseItems
 from ddclust.sources import BatchSource, Scaling, input_shape
 from ddclust.training import NonFiniteLossError, Trainer
 
@@ -137,6 +138,9 @@ class DEC(NetworkClusterer):
         The clustering ends when a smaller share of items changes its cluster between two refreshments of P.
     update_interval : int or None, default=None
         Iterations between these. None: half an epoch, at least 140 (half an epoch of MNIST).
+    center : bool, default=False
+        Subtract the mean of all values first, of dense data. For photographs, whose mean otherwise outweighs all that
+        tells them apart: the code then comes out nearly constant.
     batch_size : int, default=256
     learning_rate : float, default=0.01
         Of the clustering, by gradient descent with momentum 0.9.
@@ -184,6 +188,7 @@ class DEC(NetworkClusterer):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="both")],
         "update_interval": [Interval(Integral, 1, None, closed="left"), None],
+        "center": ["boolean"],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "language": [str],
@@ -203,6 +208,7 @@ class DEC(NetworkClusterer):
         max_iter: int = 20_000,
         tol: float = 1e-3,
         update_interval: int | None = None,
+        center: bool = False,
         batch_size: int = 256,
         learning_rate: float = 0.01,
         language: str = "english",
@@ -218,6 +224,7 @@ class DEC(NetworkClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.update_interval = update_interval
+        self.center = center
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.language = language
@@ -265,7 +272,9 @@ class DEC(NetworkClusterer):
         with all_or_nothing(self):
             X = self._items(X)
             self._check_layers()
-            source = BatchSource(X, Scaling.to_unit_mean_square(X))
+            if self.center and isinstance(X, SparseItems):
+                raise ValueError("center=True is for dense data: the zeros of sparse X must stay zeros.")
+            source = BatchSource(X, Scaling.to_unit_mean_square(X, center=self.center))
             device = resolve_device(self.device)
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             record = new_record(0, seed)

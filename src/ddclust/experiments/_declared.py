@@ -38,6 +38,9 @@ class Budget:
     reading_iterations: dict[str, int]
 
 
+SHORT_DEC = {"layer_iter": 300, "finetune_iter": 1500, "max_iter": 3000}
+PHOTOS_DEC = {**SHORT_DEC, "center": True}
+
 SIZES = {
     "quick": Budget(
         restarts=3,
@@ -58,7 +61,7 @@ SIZES = {
         eliminate=True,
         runs=20,
         choices=9,
-        dec={"mnist": {}, "": {"layer_iter": 300, "finetune_iter": 1500, "max_iter": 3000}},
+        dec={"mnist": {}, "seals-3": PHOTOS_DEC, "seals-2": PHOTOS_DEC, "": SHORT_DEC},
         dec_runs=1,
         repeated=(5, 2),
         repeated_iterations={"mnist": 700, "rcv1-subset": 3000},
