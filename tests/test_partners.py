@@ -98,9 +98,30 @@ def test_the_loss_goes_with_partners():
         return quick(4, **options)._loss()
 
     assert chosen() == DDCLoss()
-    assert chosen(augment="affine") == chosen(neighbors=3) == DDCLoss.for_partners()
+    assert chosen(augment="affine") == chosen(neighbors=3) == DDCLoss.for_partners(4)
     own = DDCLoss(bandwidth=0.3)
     assert chosen(augment="affine", loss=own) is own
+
+
+@pytest.mark.parametrize(
+    ("options", "rate", "decays"),
+    [
+        ({}, 1e-5, False),
+        ({"schedule": "cosine"}, 1e-5, True),
+        ({"neighbors": 3}, 1e-4, True),
+        ({"augment": "noise", "schedule": "constant", "learning_rate": 0.01}, 0.01, False),
+    ],
+)
+def test_the_rate_goes_with_partners(options, rate, decays, blobs):
+    model = DDC(3, **options)
+    plan = model._plan(model._items(blobs[0]))
+    assert (plan.learning_rate, plan.rate_decays) == (rate, decays)
+
+
+def test_a_falling_rate_ends_elsewhere(blobs):
+    X, _ = blobs
+    constant, cosine = (quick(max_iter=50, schedule=name).fit(X) for name in ("constant", "cosine"))
+    assert constant.history_[-1]["loss"] != cosine.history_[-1]["loss"]
 
 
 def test_results_of_experiments_without_partners_are_still_theirs():

@@ -37,6 +37,7 @@ from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
+PARTNERS_LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-4}
 NEIGHBORS_FILE = "neighbors"
 
 
@@ -69,7 +70,7 @@ class DDC(NetworkClusterer):
         a module whose forward returns ``(hidden, logits)``; images reach it as (n, c, h, w).
     loss : "auto" or callable, default="auto"
         ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do. ``"auto"``: ``DDCLoss()``, or
-        ``DDCLoss.for_partners()`` if items have partners.
+        ``DDCLoss.for_partners(n_clusters)`` if items have partners.
     augment : {"affine", "photo", "noise", "dropout"}, callable or None, default=None
         A partner of every item: a randomly changed copy, which should be in the same cluster. ``"affine"`` turns,
         moves, stretches and slants images; ``"photo"`` also mirrors them and changes their light and colour;
@@ -117,7 +118,10 @@ class DDC(NetworkClusterer):
     language : str, default="english"
         Of texts: whose word stems are counted. See :class:`ddclust.text.StemVectorizer`.
     learning_rate : float or "auto", default="auto"
-        Of Adam. ``"auto"``: 1e-5 for the built-in mlp, else 1e-3.
+        Of Adam. ``"auto"``: 1e-5 for the built-in mlp (1e-4 with partners), else 1e-3.
+    schedule : {"auto", "constant", "cosine"}, default="auto"
+        Whether that is the rate of all iterations, or the first one's, from which it falls along half a cosine to 0 at
+        ``max_iter``. ``"auto"``: the latter with partners.
     n_jobs : int or None, default=-1
         Restarts to run side by side, by joblib's conventions: -1 for all cores, None for 1 unless a
         ``joblib.parallel_config`` says otherwise. Several restarts train on one thread each, wherever
@@ -215,6 +219,7 @@ class DDC(NetworkClusterer):
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "language": [str],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions({"auto", "constant", "cosine"})],
         "n_jobs": [Integral, None],
         "device": [str, torch.device],
         "checkpoint_dir": [str, os.PathLike, None],
@@ -246,6 +251,7 @@ class DDC(NetworkClusterer):
         batch_size: int = 100,
         language: str = "english",
         learning_rate: float | str = "auto",
+        schedule: str = "auto",
         n_jobs: int | None = -1,
         device: str | torch.device = "auto",
         checkpoint_dir: str | os.PathLike[str] | None = None,
@@ -273,6 +279,7 @@ class DDC(NetworkClusterer):
         self.batch_size = batch_size
         self.language = language
         self.learning_rate = learning_rate
+        self.schedule = schedule
         self.n_jobs = n_jobs
         self.device = device
         self.checkpoint_dir = checkpoint_dir
@@ -436,8 +443,6 @@ class DDC(NetworkClusterer):
     def _plan(self, X: Items, links: Links = NO_LINKS) -> _runs.Plan:
         """Resolve every "auto" against the data."""
         kinds = self._network_kinds()
-        rate = self.learning_rate
-        auto_rate = max(LEARNING_RATES.get(kind, 1e-3) for kind in kinds)
         scaling = scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
         return _runs.Plan(
             scaling=scaling,
@@ -448,7 +453,8 @@ class DDC(NetworkClusterer):
             tol=self.tol,
             patience=self.patience,
             batch_size=self.batch_size,
-            learning_rate=auto_rate if isinstance(rate, str) else float(rate),
+            learning_rate=self._rate(kinds),
+            rate_decays=self._has_partners() if self.schedule == "auto" else self.schedule == "cosine",
             device=resolve_device(self.device),
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
             knowledge=Knowledge(
@@ -480,8 +486,17 @@ class DDC(NetworkClusterer):
         """The loss, the one that goes with partners if none is given."""
         if not isinstance(self.loss, str):
             return self.loss
-        has_partners = self.augment is not None or self.neighbors is not None
-        return DDCLoss.for_partners() if has_partners else DDCLoss()
+        return DDCLoss.for_partners(self.n_clusters) if self._has_partners() else DDCLoss()
+
+    def _has_partners(self) -> bool:
+        return self.augment is not None or self.neighbors is not None
+
+    def _rate(self, kinds: Sequence[str]) -> float:
+        """The learning rate, that for networks of these kinds if none is given."""
+        if not isinstance(self.learning_rate, str):
+            return float(self.learning_rate)
+        rates = PARTNERS_LEARNING_RATES if self._has_partners() else LEARNING_RATES
+        return max(rates.get(kind, 1e-3) for kind in kinds)
 
     def _run_restarts(
         self, X: Items, plan: _runs.Plan, seeds: list[int], snapshot_epochs: tuple[int, ...] | None

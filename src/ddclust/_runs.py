@@ -25,7 +25,7 @@ from ddclust.items import Items
 from ddclust.networks import NetworkFactory
 from ddclust.selection import COMPARED_ITEMS, agreement, labels_of
 from ddclust.sources import BatchSource, Sample, Scaling, input_shape, random_items
-from ddclust.training import NonFiniteLossError, Trainer, split_batches
+from ddclust.training import NonFiniteLossError, Trainer, cosine_decay, split_batches
 
 Record = dict[str, Any]
 
@@ -67,6 +67,7 @@ class Plan:
     learning_rate: float
     device: torch.device
     threads: int
+    rate_decays: bool = False
     knowledge: Knowledge = NOTHING
     snapshots: SnapshotPlan | None = None
 
@@ -151,7 +152,9 @@ def advance_run(
             source,
             plan.objective(source),
             batch_size=plan.batch_size,
-            learning_rate=plan.learning_rate,
+            learning_rate=cosine_decay(plan.learning_rate, plan.max_iter)
+            if plan.rate_decays
+            else plan.learning_rate,
             seed=seed,
         )
         if state is not None:

@@ -343,7 +343,7 @@ def _loss(options: dict[str, Any]) -> Any:
     if options["balance"] is None:
         return "auto"
     has_partners = options["augment"] is not None or options["neighbors"] is not None
-    loss = DDCLoss.for_partners() if has_partners else DDCLoss()
+    loss = DDCLoss.for_partners(options["clusters"]) if has_partners else DDCLoss()
     return replace(loss, weights=(loss.weights[0], options["balance"], loss.weights[2]))
 
 

@@ -501,17 +501,19 @@ class DDCLoss:
         return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
 
     @classmethod
-    def for_partners(cls) -> Self:
+    def for_partners(cls, n_clusters: int) -> Self:
         """The loss that goes with partners (``augment``, ``neighbors``), which pull clusters together.
 
-        The overlap of assignments has a weight of 50; with weights of 1 clusters merge.
+        The mean overlap of assignments has a weight of 50, since with a weight of 1 clusters merge; the other two terms
+        are summed over pairs of clusters and divided by k, as in the paper's text: (k - 1) / 2 times their means.
 
         Examples
         --------
-        >>> DDCLoss.for_partners().weights
-        (1.0, 50.0, 1.0)
+        >>> DDCLoss.for_partners(10).weights
+        (4.5, 50.0, 4.5)
         """
-        return cls(weights=(1.0, PARTNERS_BALANCE, 1.0))
+        per_cluster = (n_clusters - 1) / 2
+        return cls(weights=(per_cluster, PARTNERS_BALANCE, per_cluster))
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(

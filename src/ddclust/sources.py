@@ -210,8 +210,12 @@ def _unit_mean_square(X: Items, center: bool) -> tuple[float, float]:
         return 0.0, 1.0
     # Divided by the largest value, so that no square overflows.
     n = float(np.prod(X.shape))
-    mean = sum(float((block / largest).sum(dtype=np.float64)) for block in blocks(values)) / n if center else 0.0
-    squares = sum(float(np.square(block / largest - mean, dtype=np.float64).sum()) for block in blocks(values))
+    mean = (
+        sum(float((block / largest).sum(dtype=np.float64)) for block in blocks(values)) / n if center else 0.0
+    )
+    squares = sum(
+        float(np.square(block / largest - mean, dtype=np.float64).sum()) for block in blocks(values)
+    )
     return mean * largest, float(np.sqrt(n / squares) / largest) if squares else 1.0
 
 

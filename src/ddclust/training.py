@@ -264,6 +264,17 @@ class Trainer:
             yield from split_batches(order, self.batch_size)[done : done + until - self.iteration]
 
 
+def cosine_decay(rate: float, n_iterations: int) -> Callable[[int], float]:
+    """The rate of each iteration, along half a cosine from ``rate`` to 0.
+
+    Examples
+    --------
+    >>> [round(cosine_decay(0.1, 100)(i), 3) for i in (0, 50, 100)]
+    [0.1, 0.05, 0.0]
+    """
+    return lambda iteration: rate * (1 + math.cos(math.pi * iteration / n_iterations)) / 2
+
+
 def has_converged(losses: list[float], tol: float, patience: int | None) -> bool:
     """Whether none of the last ``patience`` losses is lower than the best before by ``tol`` of it.
 

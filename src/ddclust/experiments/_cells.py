@@ -15,6 +15,7 @@ from ddclust._model_format import params_to_json
 INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state", "verbose")
 # Parameters that came later, with the values at which a result is what it was without them, and so is its key.
 LATER: dict[str, Any] = {
+    "schedule": "auto",
     "augment": None,
     "neighbors": None,
     "partner_weight": 1.0,
