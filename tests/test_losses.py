@@ -400,11 +400,20 @@ def test_pairs_that_are_as_wrong_as_can_be_are_still_moved(function, others, dty
 
 def test_loss_for_partners_has_a_strong_balance():
     H, A = batch(n=12, k=5)
-    terms, means = DDCLoss.for_partners(5)(H, A), ddc_loss(H, A)
+    loss, means = DDCLoss.for_partners(5), ddc_loss(H, A)
+    terms = loss(H, A)
     sums = ddc_loss(H, A, reduction="sum")
     assert terms.divergence.item() == pytest.approx(sums.divergence.item())
     assert terms.corners.item() == pytest.approx(sums.corners.item())
-    assert terms.orthogonality.item() == pytest.approx(50 * means.orthogonality.item())
+    for moment, weight in ((0, 50), (1 / 6, 27.5), (1 / 3, 5), (1, 5)):
+        orthogonality = loss.at(moment)(H, A).orthogonality.item()
+        assert orthogonality == pytest.approx(weight * means.orthogonality.item())
+    assert terms.orthogonality.item() == pytest.approx(5 * means.orthogonality.item())
+
+
+def test_a_negative_start_balance_is_refused():
+    with pytest.raises(ValueError, match="start_balance must be a non-negative number"):
+        DDCLoss(start_balance=-1)
 
 
 def naive_sized_overlap(A, sizes, reduction):

@@ -127,10 +127,10 @@ def test_a_falling_rate_ends_elsewhere(blobs):
 def test_results_of_experiments_without_partners_are_still_theirs():
     """The protocol, by which results are known, says nothing of options that are not used."""
     new = {"augment", "neighbors", "partner_weight", "link_weight"}
-    plain = Fits({"n_init": 2}).protocol()["params"]
+    plain = Fits({"n_init": 2}).protocol(4)["params"]
     assert not new & plain.keys()
-    assert plain == Fits({"n_init": 2, "loss": DDCLoss(), "augment": None}).protocol()["params"]
-    with_partners = Fits({"n_init": 2, "augment": "affine"}).protocol()["params"]
+    assert plain == Fits({"n_init": 2, "loss": DDCLoss(), "augment": None}).protocol(4)["params"]
+    with_partners = Fits({"n_init": 2, "augment": "affine"}).protocol(4)["params"]
     assert new & with_partners.keys() == {"augment"}
 
 

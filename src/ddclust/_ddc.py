@@ -37,7 +37,7 @@ from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
 
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
-PARTNERS_LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-4}
+PARTNERS_LEARNING_RATES = {"conv": 3e-3, "mlp": 1e-4}
 NEIGHBORS_FILE = "neighbors"
 
 
@@ -118,7 +118,8 @@ class DDC(NetworkClusterer):
     language : str, default="english"
         Of texts: whose word stems are counted. See :class:`ddclust.text.StemVectorizer`.
     learning_rate : float or "auto", default="auto"
-        Of Adam. ``"auto"``: 1e-5 for the built-in mlp (1e-4 with partners), else 1e-3.
+        Of Adam. ``"auto"``: 1e-3, and 1e-5 for the built-in mlp; with partners 3e-3 for the built-in conv, and 1e-4
+        for the mlp.
     schedule : {"auto", "constant", "cosine"}, default="auto"
         Whether that is the rate of all iterations, or the first one's, from which it falls along half a cosine to 0 at
         ``max_iter``. ``"auto"``: the latter with partners.

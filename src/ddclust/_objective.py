@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ddclust.augment import Augmentation
 from ddclust.links import Links
-from ddclust.losses import attraction, repulsion
+from ddclust.losses import DDCLoss, attraction, repulsion
 from ddclust.sources import BatchSource
 
 ClusteringLoss = Callable[[Tensor, Tensor], Any]
@@ -57,6 +57,10 @@ class Objective:
     knowledge: Knowledge
     source: BatchSource
     n_links: int
+
+    def at(self, progress: float) -> Objective:
+        """The same at a moment of training, from 0 to 1, if the loss changes with it."""
+        return replace(self, loss=self.loss.at(progress)) if isinstance(self.loss, DDCLoss) else self
 
     def __call__(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Any:
         return self.evaluated(module, x, indices)[0]

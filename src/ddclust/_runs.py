@@ -146,11 +146,11 @@ def advance_run(
 
     start, source = time.perf_counter(), BatchSource(X, plan.scaling)
     with own_threads_and_randomness(seed, plan.device, plan.threads):
-        module = plan.build()
+        module, objective = plan.build(), plan.objective(source)
         trainer = Trainer(
             module,
             source,
-            plan.objective(source),
+            lambda module, x, indices: objective.at(trainer.iteration / plan.max_iter)(module, x, indices),
             batch_size=plan.batch_size,
             learning_rate=cosine_decay(plan.learning_rate, plan.max_iter)
             if plan.rate_decays

@@ -26,13 +26,13 @@ class Affine:
 
     Parameters
     ----------
-    rotation : float, default=10
+    rotation : float, default=20
         Degrees at most, either way.
     shift : float, default=0.1
         Share of the side at most, along each axis.
-    scale : float, default=0.1
+    scale : float, default=0.2
         Share at most by which width and height, each on its own, grow or shrink.
-    shear : float, default=0.1
+    shear : float, default=0.3
         Pixels at most by which a row is moved against the one below.
     padding : {"zeros", "border", "reflection"}, default="zeros"
         What comes in from outside: the darkest value, the nearest pixel, or the image mirrored.
@@ -43,10 +43,10 @@ class Affine:
     torch.Size([4, 1, 28, 28])
     """
 
-    rotation: float = 10.0
+    rotation: float = 20.0
     shift: float = 0.1
-    scale: float = 0.1
-    shear: float = 0.1
+    scale: float = 0.2
+    shear: float = 0.3
     padding: str = "zeros"
 
     def __post_init__(self) -> None:

@@ -344,7 +344,8 @@ def _loss(options: dict[str, Any]) -> Any:
         return "auto"
     has_partners = options["augment"] is not None or options["neighbors"] is not None
     loss = DDCLoss.for_partners(options["clusters"]) if has_partners else DDCLoss()
-    return replace(loss, weights=(loss.weights[0], options["balance"], loss.weights[2]))
+    divergence, _, corners = loss.weights
+    return replace(loss, weights=(divergence, options["balance"], corners), start_balance=None)
 
 
 def _links(options: dict[str, Any], item_names: Sequence[str]) -> Links:
@@ -769,7 +770,7 @@ def scan(data: str, first: int, last: int, out: Path | None, quiet: bool, **opti
 
 @main.command()
 @click.argument(
-    "experiments", nargs=-1, metavar="[readings|table1|table2|divergences|figures]... | status | page"
+    "experiments", nargs=-1, metavar="[readings|table1|beyond|table2|divergences|figures]... | status | page"
 )
 @click.option(
     "--data", "data_sets", multiple=True, metavar="NAME", help="Only on this data set; can be repeated."

@@ -11,7 +11,7 @@ Beside it, what pairs of items that should or should not share a cluster add to 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import torch
@@ -33,8 +33,11 @@ DivergenceName = Literal["cauchy_schwarz", "kullback_leibler", "kullback_leibler
 DIVERGENCES: tuple[str, ...] = get_args(DivergenceName)
 # What a cluster's self-similarity is raised to, so that an empty cluster divides by no zero.
 EMPTY_CLUSTER = 1e-9
-# Weight of the averaged overlap that keeps partners from merging clusters; of a prototype on MNIST.
-PARTNERS_BALANCE = 50.0
+# Weights of the averaged overlap with partners, chosen on MNIST: what keeps them from merging clusters at the start,
+# and what is left when there are clusters, whose sizes should then follow the data.
+PARTNERS_START_BALANCE, PARTNERS_BALANCE = 50.0, 5.0
+# The share of training in which the first of them falls to the second.
+BALANCE_FALLS_IN = 1 / 3
 
 
 class LossTerms(NamedTuple):
@@ -462,7 +465,8 @@ class DDCLoss:
     """The choices of :func:`ddc_loss`, held together and checked; call it with (hidden, assignments).
 
     The defaults are the reading of the paper that comes close to its results. The text taken
-    literally is ``DDCLoss(bandwidth_rule="median", reduction="sum")``.
+    literally is ``DDCLoss(bandwidth_rule="median", reduction="sum")``. ``start_balance`` is the weight of the second
+    term when training starts, from which it falls to its own within the first third (see :meth:`at`).
 
     Examples
     --------
@@ -478,8 +482,13 @@ class DDCLoss:
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
     divergence: DivergenceName = "cauchy_schwarz"
     cluster_sizes: tuple[float, ...] | None = None
+    start_balance: float | None = None
 
     def __post_init__(self) -> None:
+        if self.start_balance is not None:
+            object.__setattr__(self, "start_balance", float(self.start_balance))
+            if not 0 <= self.start_balance < float("inf"):
+                raise ValueError(f"start_balance must be a non-negative number, got {self.start_balance!r}.")
         if self.cluster_sizes is not None:
             object.__setattr__(self, "cluster_sizes", shares(self.cluster_sizes))
         object.__setattr__(self, "terms", tuple(self.terms))
@@ -504,16 +513,32 @@ class DDCLoss:
     def for_partners(cls, n_clusters: int) -> Self:
         """The loss that goes with partners (``augment``, ``neighbors``), which pull clusters together.
 
-        The mean overlap of assignments has a weight of 50, since with a weight of 1 clusters merge; the other two terms
-        are summed over pairs of clusters and divided by k, as in the paper's text: (k - 1) / 2 times their means.
+        The mean overlap of assignments has a weight of 50 at the start, since with a weight of 1 clusters merge, and
+        of 5 later; the other two terms are summed over pairs of clusters and divided by k, as in the paper's text:
+        (k - 1) / 2 times their means.
 
         Examples
         --------
         >>> DDCLoss.for_partners(10).weights
-        (4.5, 50.0, 4.5)
+        (4.5, 5.0, 4.5)
         """
         per_cluster = (n_clusters - 1) / 2
-        return cls(weights=(per_cluster, PARTNERS_BALANCE, per_cluster))
+        return cls(weights=(per_cluster, PARTNERS_BALANCE, per_cluster), start_balance=PARTNERS_START_BALANCE)
+
+    def at(self, progress: float) -> Self:
+        """The loss at a moment of training, from 0 to 1.
+
+        Examples
+        --------
+        >>> [round(DDCLoss(start_balance=10).at(moment).weights[1], 6) for moment in (0, 1 / 6, 1 / 3, 1)]
+        [10.0, 5.5, 1.0, 1.0]
+        """
+        if self.start_balance is None:
+            return self
+        still = max(1 - progress / BALANCE_FALLS_IN, 0.0)
+        divergence, balance, corners = self.weights
+        balance += still * (self.start_balance - balance)
+        return replace(self, weights=(divergence, balance, corners), start_balance=None)
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from sklearn.utils import Bunch
 
 from ddclust._ddc import DDC
 from ddclust._model_format import params_to_json
@@ -16,6 +18,7 @@ INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state
 # Parameters that came later, with the values at which a result is what it was without them, and so is its key.
 LATER: dict[str, Any] = {
     "schedule": "auto",
+    "start_balance": None,
     "augment": None,
     "neighbors": None,
     "partner_weight": 1.0,
@@ -25,6 +28,13 @@ LATER: dict[str, Any] = {
     "criterion": "loss",
 }
 BUDGETS = ("quick", "standard", "paper")
+
+
+class Given(Protocol):
+    """What a fit gets other than the data as they are: a frozen dataclass, so that results can say what it was."""
+
+    def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
+        """What is fitted, and further arguments of ``fit``."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +47,10 @@ class Fits:
     params: Mapping[str, Any]
     repetitions: int = 1
     seed: int = 0
+    given: Given | None = None
 
-    def protocol(self) -> dict[str, Any]:
-        model = DDC(**self.params)
+    def protocol(self, n_clusters: int) -> dict[str, Any]:
+        model = DDC(n_clusters, **self.params)
         params = params_to_json(model.get_params(deep=False) | {"loss": model._loss()})
         if "DDCLoss" in params["loss"]:
             params["loss"] = {"DDCLoss": _without_later(params["loss"]["DDCLoss"])}
@@ -49,7 +60,7 @@ class Fits:
             "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
             "repetitions": self.repetitions,
             "seed": self.seed,
-        }
+        } | ({} if self.given is None else {"given": {type(self.given).__name__: asdict(self.given)}})  # type: ignore[call-overload]
 
 
 def _without_later(params: dict[str, Any]) -> dict[str, Any]:
@@ -66,7 +77,7 @@ class Rival:
     params: Mapping[str, Any] = field(default_factory=dict)
     minutes: float = float("inf")
 
-    def protocol(self) -> dict[str, Any]:
+    def protocol(self, n_clusters: int) -> dict[str, Any]:
         return {
             "method": self.method,
             "runs": self.runs,
@@ -84,11 +95,11 @@ class Picture:
     of: Fits | None = None
     caption: str = ""
 
-    def protocol(self) -> dict[str, Any]:
+    def protocol(self, n_clusters: int) -> dict[str, Any]:
         return {
             "method": "figure",
             "draw": self.draw.__name__,
-            "of": None if self.of is None else self.of.protocol(),
+            "of": None if self.of is None else self.of.protocol(n_clusters),
             "caption": self.caption,
         }
 
@@ -106,7 +117,7 @@ class Cell:
 
     def protocol(self) -> dict[str, Any]:
         """All that the result depends on, but for the data and the versions of the libraries."""
-        return json.loads(json.dumps({"n_clusters": self.n_clusters, **self.work.protocol()}))
+        return json.loads(json.dumps({"n_clusters": self.n_clusters, **self.work.protocol(self.n_clusters)}))
 
     @property
     def key(self) -> str:
@@ -121,5 +132,5 @@ class Cell:
 
 def fits_key(data: str, n_clusters: int, fits: Fits) -> str:
     """The folder of fits: the same for cells that ask for the same ones, so that they are made once."""
-    text = json.dumps({"n_clusters": n_clusters, **fits.protocol()}, sort_keys=True)
+    text = json.dumps({"n_clusters": n_clusters, **fits.protocol(n_clusters)}, sort_keys=True)
     return f"{data}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -9,8 +9,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ddclust.augment import Affine, Photo
 from ddclust.experiments import _figures
-from ddclust.experiments._cells import BUDGETS, Cell, Fits, Picture, Rival
+from ddclust.experiments._beyond import RandomLinks, TitlesAndBodies
+from ddclust.experiments._cells import BUDGETS, Cell, Fits, Given, Picture, Rival
 from ddclust.losses import TERMS, DDCLoss
 from ddclust.networks import MLP, ConvNet
 
@@ -239,6 +241,49 @@ def readings(budget: str) -> Iterator[Cell]:
             yield Cell("readings", data, name, k, Fits({**changed, **shared}), budget)
 
 
+def beyond(budget: str) -> Iterator[Cell]:
+    """What partners, links, views and sizes add; rivals are those of Table 1."""
+    is_quick = budget == "quick"
+    seeds = 3 if is_quick else 6
+    images = {"augment": Affine(), "learning_rate": 3e-3}
+    texts = {"neighbors": 10, "learning_rate": 1e-4}
+    stories = {"learning_rate": 1e-4, "schedule": "cosine"}
+    fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
+        ("mnist", "affine", 10): (images, 5600, None),
+        ("seals-3", "photo", 3): (images | {"augment": Photo()}, 1500, None),
+        ("agnews", "neighbors", 4): (texts, 2000, None),
+        ("rcv1-subset", "neighbors", 4): (texts, 2000, None),
+        ("digits", "plain", 10): ({"learning_rate": 1e-3}, 1500, None),
+        ("digits", "links-500", 10): ({"learning_rate": 1e-3}, 1500, RandomLinks(500)),
+        ("digits", "affine", 10): (images, 1500, None),
+        ("digits", "neighbors", 10): ({"neighbors": 5, "learning_rate": 3e-3}, 1500, None),
+        ("digits", "affine-neighbors", 10): (images | {"neighbors": 5}, 1500, None),
+        ("reuters21578-balanced", "titles", 4): (stories, 3000, TitlesAndBodies(("titles",))),
+        ("reuters21578-balanced", "bodies", 4): (stories, 3000, TitlesAndBodies(("bodies",))),
+        ("reuters21578-balanced", "titles-and-bodies", 4): (stories, 3000, TitlesAndBodies()),
+    }
+    for (data, name, k), (params, iterations, given) in fits.items():
+        shared = {
+            "n_init": seeds,
+            "n_vote": seeds,
+            "max_iter": 150 if is_quick else iterations,
+            "patience": None,
+        }
+        yield Cell("beyond", data, name, k, Fits(params | shared, given=given), budget)
+    yield Cell("beyond", "digits", "k-means", 10, Rival("k-means", SIZES[budget].runs, 1), budget)
+
+
+# What the cells of "beyond" are, in words.
+ABOUT = {
+    "affine": "every image with a turned, moved, stretched and slanted copy as its partner.",
+    "photo": "the same, mirrored and in another light and colour.",
+    "neighbors": "every item with one of its nearest neighbours as its partner.",
+    "affine-neighbors": "both.",
+    "links-500": "500 random pairs of items, with the truth whether they share a class.",
+    "titles-and-bodies": "two views, each with its own network, against either alone.",
+}
+
+
 def figures(budget: str) -> Iterator[Cell]:
     """The paper's figures, and two of our own about how the loss relates to accuracy."""
     size = SIZES[budget]
@@ -303,6 +348,7 @@ def figures(budget: str) -> Iterator[Cell]:
 EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "readings": readings,
     "table1": table1,
+    "beyond": beyond,
     "table2": table2,
     "divergences": divergences,
     "figures": figures,

@@ -22,6 +22,7 @@ from sklearn.utils import Bunch
 from ddclust import comparison
 from ddclust._ddc import DDC, Snapshots
 from ddclust.atomic import locked, write_file, write_json
+from ddclust.consensus import count_votes
 from ddclust.datasets import NAMED, load
 from ddclust.experiments._cells import Cell, Fits, Picture, Rival, fits_key
 from ddclust.items import fingerprint
@@ -173,6 +174,7 @@ def _work_folder(cell: Cell, place: Place) -> Path:
 def _vectors_of(bunch: Bunch) -> Bunch:
     """The data with texts as TF-IDF vectors, as every method takes them."""
     if not hasattr(bunch.data, "shape"):
+        bunch.texts = bunch.data
         bunch.data = StemVectorizer().fit_transform(bunch.data)
     return bunch
 
@@ -236,7 +238,7 @@ def scores_of_fit(fit: Fitted, truth: NDArray) -> dict[str, Any]:
             if fit.snapshots:
                 run["curve"] = curve(fit.snapshots[place_of[number]], truth)
         runs.append(run)
-    vote = scores(truth, model.labels_) if len(model.voters_) == N_VOTE else None
+    vote = scores(truth, count_votes(fit.labels[:N_VOTE]).labels) if len(fit.labels) >= N_VOTE else None
     return {
         "chosen": scores(truth, fit.labels[0]) | {"run": model.voters_[0]},
         "vote": vote,
@@ -271,13 +273,15 @@ def _fitted(cell: Cell, fits: Fits, number: int, bunch: Bunch, place: Place, ver
     folder = place.work("fits") / fits_key(cell.data, cell.n_clusters, fits) / str(number)
     arrays_file = folder / "arrays.npz"
     if not arrays_file.exists():
+        seed = fits.seed + number
+        X, arguments = (bunch.data, {}) if fits.given is None else fits.given(bunch, seed)
         model = DDC(
             cell.n_clusters,
             **fits.params,
-            random_state=fits.seed + number,
+            random_state=seed,
             checkpoint_dir=folder / "checkpoints",
             verbose=verbose,
-        ).fit(bunch.data)
+        ).fit(X, **arguments)
         if any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_):
             raise KeyboardInterrupt
         model.save(folder / "model", overwrite=True)
