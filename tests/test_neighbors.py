@@ -123,3 +123,29 @@ def test_large_data_without_the_library_are_searched_exactly(rng, monkeypatch):
     monkeypatch.setattr(neighbors, "find_spec", lambda name: None)
     X = rng.normal(size=(70, 4))
     assert np.array_equal(neighbors.neighbor_indices(X, 5), nearest_neighbors(X, 5).indices)
+
+
+def test_topic_vectors_join_texts_that_share_words_with_the_same_texts():
+    """Two topics of 40 words each; a text has six of them, so that many texts of a topic share none."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((200, 80), dtype=np.float32)
+    for row in range(200):
+        X[row, 40 * (row % 2) + rng.choice(40, 6, replace=False)] = 1
+        X[row, rng.choice(80, 2)] = 1  # and two of any topic
+    matrix = scipy.sparse.csr_array(X)
+    topic = np.arange(200) % 2
+
+    def purity(vectors):
+        return (topic[neighbors.neighbor_indices(vectors, 20, metric="cosine")] == topic[:, None]).mean()
+
+    words, topics = purity(matrix), purity(neighbors.topic_vectors(matrix))
+    assert words < 0.95 < topics
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 3), (5, 40), (40, 5)])
+def test_topic_vectors_of_few_texts_or_words(n, d, rng):
+    matrix = scipy.sparse.csr_array(rng.integers(0, 2, size=(n, d)).astype(np.float32))
+    vectors = neighbors.topic_vectors(matrix)
+    assert vectors.shape == (n, min(n, d))
+    assert np.isfinite(vectors).all()

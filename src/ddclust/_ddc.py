@@ -30,7 +30,7 @@ from ddclust.items import Items, SparseItems, fingerprint
 from ddclust.links import Links, checked_links
 from ddclust.losses import DDCLoss
 from ddclust.merging import merged_assignments, merged_groups, network_tree, renumbered_tree
-from ddclust.neighbors import neighbor_indices
+from ddclust.neighbors import neighbor_indices, topic_vectors
 from ddclust.networks import INITS, MLP, SMALLEST_IMAGE, ConvNet, NetworkFactory
 from ddclust.sources import BatchSource, Scaling, input_shape
 from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
@@ -80,8 +80,9 @@ class DDC(NetworkClusterer):
         torch's random state on the CPU, the one that fits set and checkpoints hold.
     neighbors : int or None, default=None
         A partner of every item: one of so many nearest neighbours, drawn anew each time. They are found before
-        training, in all the data at once: by the cosine for sparse vectors and texts, else by the Euclidean distance of
-        what the network takes. See :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` every item has two
+        training, in all the data at once: for sparse vectors and texts by the cosine of their topics
+        (:func:`ddclust.neighbors.topic_vectors`), else by the Euclidean distance of what the network takes. See
+        :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` every item has two
         partners, its changed copy and a neighbour.
     partner_weight : float, default=1
         Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
@@ -534,12 +535,10 @@ class DDC(NetworkClusterer):
             return plan.knowledge
 
         def found() -> NDArray[np.int32]:
-            return neighbor_indices(
-                BatchSource(X, plan.scaling).vectors(),
-                int(self.neighbors or 0),
-                metric="cosine" if isinstance(X, SparseItems) else "euclidean",
-                verbose=self.verbose,
-            )
+            vectors, metric = BatchSource(X, plan.scaling).vectors(), "euclidean"
+            if isinstance(X, SparseItems):
+                vectors, metric = topic_vectors(vectors, verbose=self.verbose), "cosine"
+            return neighbor_indices(vectors, int(self.neighbors or 0), metric=metric, verbose=self.verbose)
 
         return replace(
             plan.knowledge, neighbors=found() if store is None else store.remembered(NEIGHBORS_FILE, found)

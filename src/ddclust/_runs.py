@@ -92,6 +92,19 @@ class Plan:
         """What training on a source minimises."""
         return Objective(self.loss, self.knowledge, source, n_links=self.batch_size // 2)
 
+    def trainer(self, module: nn.Module, source: BatchSource, seed: int) -> Trainer:
+        """What trains a network on a source, with everything that changes in the course of it."""
+        objective, rate = self.objective(source), self.learning_rate
+        trainer = Trainer(
+            module,
+            source,
+            lambda module, x, indices: objective.at(trainer.iteration / self.max_iter)(module, x, indices),
+            batch_size=self.batch_size,
+            learning_rate=cosine_decay(rate, self.max_iter) if self.rate_decays else rate,
+            seed=seed,
+        )
+        return trainer
+
 
 class Monitor(Protocol):
     """Where runs say how far they are, and learn that they should stop."""
@@ -146,17 +159,8 @@ def advance_run(
 
     start, source = time.perf_counter(), BatchSource(X, plan.scaling)
     with own_threads_and_randomness(seed, plan.device, plan.threads):
-        module, objective = plan.build(), plan.objective(source)
-        trainer = Trainer(
-            module,
-            source,
-            lambda module, x, indices: objective.at(trainer.iteration / plan.max_iter)(module, x, indices),
-            batch_size=plan.batch_size,
-            learning_rate=cosine_decay(plan.learning_rate, plan.max_iter)
-            if plan.rate_decays
-            else plan.learning_rate,
-            seed=seed,
-        )
+        module = plan.build()
+        trainer = plan.trainer(module, source, seed)
         if state is not None:
             trainer.restore(state.tensors, state.plain)
         camera = None
