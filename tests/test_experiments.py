@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sklearn.utils import Bunch
 
 from ddclust import DDC, DDCLoss
 from ddclust.cli import main
@@ -32,6 +33,7 @@ from ddclust.experiments import (
     run_cell,
     state,
 )
+from ddclust.experiments._beyond import RandomLinks, TitlesAndBodies
 from ddclust.experiments._cells import Picture
 from ddclust.metrics import clustering_accuracy
 from ddclust.networks import ConvNet
@@ -273,3 +275,46 @@ def test_command_line(tmp_path):
 def test_the_preset_is_what_the_experiments_use():
     assert declared("table1", "paper")[0].protocol()["params"]["init"] == DDC.paper(10).init
     assert DDCLoss.paper() == DDC.paper(10).loss
+
+
+def test_random_links_tell_the_truth():
+    digits = load("digits")
+    data, links = RandomLinks(200)(digits, 3)
+    assert data is digits.data
+    must, cannot = (digits.target[links[name]] for name in ("must_link", "cannot_link"))
+    assert len(must) + len(cannot) > 190
+    assert (must[:, 0] == must[:, 1]).all()
+    assert (cannot[:, 0] != cannot[:, 1]).all()
+    assert np.array_equal(RandomLinks(200)(digits, 3)[1]["cannot_link"], links["cannot_link"])
+    assert not np.array_equal(RandomLinks(200)(digits, 4)[1]["cannot_link"], links["cannot_link"])
+
+
+def test_titles_and_bodies_are_two_views():
+    stories = Bunch(texts=["GOLD RISES\nGold rose.", "WHEAT FALLS\nWheat fell today."] * 5)
+    (titles, bodies), arguments = TitlesAndBodies()(stories, 0)
+    assert arguments == {}
+    assert titles.shape[0] == bodies.shape[0] == 10
+    assert titles.shape[1] == 4  # gold, rise, wheat, fall
+    alone, _ = TitlesAndBodies(("bodies",))(stories, 0)
+    assert alone.shape == bodies.shape
+
+
+def test_a_cell_beyond_the_paper(tmp_path):
+    place = Place(tmp_path)
+    params = SMALL | {"n_init": 4, "n_vote": 4, "learning_rate": 1e-3}
+    plain, linked = (
+        Cell("beyond", "digits", name, 10, Fits(params, given=given), "quick")
+        for name, given in (("plain", None), ("links-500", RandomLinks(500)))
+    )
+    results = [run_cell(cell, place) for cell in (plain, linked)]
+    assert "given" not in results[0]["protocol"]
+    assert results[1]["protocol"]["given"] == {"RandomLinks": {"n_pairs": 500}}
+    terms = [set(result["repetitions"][0]["runs"][0]["terms"]) for result in results]
+    assert terms[1] - terms[0] == {"must_link", "cannot_link"}
+    for result in results:
+        assert result["summary"]["runs"]["n"] == 4
+        assert 0 < result["repetitions"][0]["vote"]["ACC"] < 1  # of the best three
+    _page.write_page(place)
+    page = place.page.read_text()
+    assert "| links-500 |" in page
+    assert "500 random pairs" in page
