@@ -247,9 +247,10 @@ def beyond(budget: str) -> Iterator[Cell]:
     seeds = 3 if is_quick else 6
     images = {"augment": Affine(), "learning_rate": 3e-3}
     texts = {"neighbors": 10, "learning_rate": 1e-4}
+    eliminated = {} if is_quick else {"n_init": 8, "early_elimination": True}
     stories = {"learning_rate": 1e-4, "schedule": "cosine"}
     fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
-        ("mnist", "affine", 10): (images, 5600, None),
+        ("mnist", "affine", 10): (images | eliminated, 4200, None),
         ("seals-3", "photo", 3): (images | {"augment": Photo()}, 1500, None),
         ("agnews", "neighbors", 4): (texts, 2000, None),
         ("rcv1-subset", "neighbors", 4): (texts, 2000, None),
@@ -269,7 +270,7 @@ def beyond(budget: str) -> Iterator[Cell]:
             "max_iter": 150 if is_quick else iterations,
             "patience": None,
         }
-        yield Cell("beyond", data, name, k, Fits(params | shared, given=given), budget)
+        yield Cell("beyond", data, name, k, Fits(shared | params, given=given), budget)
     yield Cell("beyond", "digits", "k-means", 10, Rival("k-means", SIZES[budget].runs, 1), budget)
 
 
