@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 import scipy.sparse
 from sklearn.utils import Bunch
 
@@ -88,6 +89,13 @@ def test_balanced_choices_have_as_many_of_each_class(name, per_class):
     classes = dict(zip(whole.item_names, whole.target.tolist(), strict=True))
     assert [classes[item] for item in balanced.item_names] == balanced.target.tolist()
     assert balanced.name == f"{name}-balanced"
+
+
+@pytest.mark.parametrize("name", ["agnews", "rcv1-subset"])
+def test_scikit_learn_takes_sparse_sets(name):
+    needs(name)
+    bunch = load(name)
+    KMeans(4, n_init=1, max_iter=1, random_state=0).fit(bunch.data)  # refuses indices of 64 bits
 
 
 def test_reuters21578_agrees_with_the_counts_made_elsewhere():

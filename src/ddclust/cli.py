@@ -1021,9 +1021,7 @@ def _as_vectors(data: Any) -> Any:
 
         return StemVectorizer().fit_transform(data)
     if hasattr(data, "indptr"):
-        from ddclust.items import with_short_indices
-
-        return with_short_indices(data)
+        return data
     from sklearn.preprocessing import StandardScaler
 
     return StandardScaler().fit_transform(data) if len(data.shape) == 2 else data.reshape(len(data), -1)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from ddclust.items import with_short_indices
+
 # A few unreadable files among many are skipped and listed; a larger share is an error.
 MOST_UNREADABLE = 0.2
 SHOWN_UNREADABLE = 5
@@ -67,11 +69,12 @@ def make_bunch(
 ) -> Bunch:
     """The one form of all data sets; items without names are numbered from 0.
 
-    Names that cannot be written as UTF-8 (of files, say) are escaped.
+    Sparse matrices get indices of 32 bits, as scikit-learn wants them. Names that cannot be written as UTF-8 (of files,
+    say) are escaped.
     """
     n = data.shape[0] if hasattr(data, "shape") else len(data)
     return Bunch(
-        data=data,
+        data=with_short_indices(data) if hasattr(data, "indptr") else data,
         target=target,
         target_names=None if target_names is None else [_writable(str(name)) for name in target_names],
         item_names=NumberedNames(n) if item_names is None else [_writable(name) for name in item_names],
