@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
 import scipy.sparse
+from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
 from ddclust.datasets import (
