@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ddclust.augment import Affine, Photo
+from ddclust.augment import Affine, Dropout, Photo
 from ddclust.experiments import _figures
 from ddclust.experiments._beyond import RandomLinks, TitlesAndBodies
 from ddclust.experiments._cells import BUDGETS, Cell, Fits, Given, Picture, Rival
@@ -246,14 +246,20 @@ def beyond(budget: str) -> Iterator[Cell]:
     is_quick = budget == "quick"
     seeds = 3 if is_quick else 6
     images = {"augment": Affine(), "learning_rate": 3e-3}
-    texts = {"neighbors": 10, "learning_rate": 1e-4}
+    texts = {
+        "neighbors": 20,
+        "augment": Dropout(0.8),
+        "loss": DDCLoss(weights=(0.2, 1, 0.2), start_balance=50),
+        "learning_rate": 4e-4,
+        "batch_size": 200,
+    } | ({} if is_quick else {"n_init": 10, "n_vote": 10})
     eliminated = {} if is_quick else {"n_init": 8, "early_elimination": True}
     stories = {"learning_rate": 1e-4, "schedule": "cosine"}
     fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
         ("mnist", "affine", 10): (images | eliminated, 4200, None),
-        ("seals-3", "photo", 3): (images | {"augment": Photo()}, 1500, None),
-        ("agnews", "neighbors", 4): (texts, 2000, None),
-        ("rcv1-subset", "neighbors", 4): (texts, 2000, None),
+        ("seals-3", "photo", 3): (images | {"augment": Photo()}, 900, None),
+        ("agnews", "dropout-neighbors", 4): (texts, 500, None),
+        ("rcv1-subset", "dropout-neighbors", 4): (texts, 500, None),
         ("digits", "plain", 10): ({"learning_rate": 1e-3}, 1500, None),
         ("digits", "links-500", 10): ({"learning_rate": 1e-3}, 1500, RandomLinks(500)),
         ("digits", "affine", 10): (images, 1500, None),
@@ -280,6 +286,7 @@ ABOUT = {
     "photo": "the same, mirrored and in another light and colour.",
     "neighbors": "every item with one of its nearest neighbours as its partner.",
     "affine-neighbors": "both.",
+    "dropout-neighbors": "every text with one that lacks most of its words, and with one of its nearest neighbours.",
     "links-500": "500 random pairs of items, with the truth whether they share a class.",
     "titles-and-bodies": "two views, each with its own network, against either alone.",
 }
