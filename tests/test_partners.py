@@ -16,6 +16,7 @@ from ddclust.augment import Affine, Noise, Photo
 from ddclust.experiments import Fits
 from ddclust.links import LinkError
 from ddclust.metrics import clustering_accuracy
+from ddclust.neighbors import topic_vectors
 from ddclust.persistence import ModelFormatError
 from test_checkpoints import assert_same, interrupted_fit, timeless
 from test_ddc import quick
@@ -55,21 +56,23 @@ def test_vectors_and_sparse_vectors(blobs):
     assert set(model.runs_[0]["terms"]) == TERMS | {"partners"}
 
 
-def test_neighbours_are_by_the_cosine_for_sparse_data(monkeypatch):
+def test_neighbours_are_by_the_cosine_of_topics_for_sparse_data(monkeypatch):
     asked = []
 
     def neighbor_indices(X, n_neighbors, *, metric, verbose):
-        asked.append((metric, scipy.sparse.issparse(X), X.shape, n_neighbors))
+        asked.append((metric, X, n_neighbors))
         return np.zeros((X.shape[0], n_neighbors), dtype=np.int32)
 
     monkeypatch.setattr("ddclust._ddc.neighbor_indices", neighbor_indices)
     X = np.random.default_rng(0).random((20, 8, 8))
     quick(2, max_iter=1, neighbors=4).fit(X)
-    quick(2, max_iter=1, neighbors=4).fit(scipy.sparse.csr_array(X.reshape(20, 64)))
+    matrix = scipy.sparse.csr_array(X.reshape(20, 64))
+    quick(2, max_iter=1, neighbors=4).fit(matrix)
     quick(2, max_iter=1, neighbors=4).fit(["red apple pie", "green apple tart", "blue sky now"] * 7)
     assert [metric for metric, *_ in asked] == ["euclidean", "cosine", "cosine"]
-    assert [sparse for _, sparse, *_ in asked] == [False, True, True]
-    assert asked[0][2:] == ((20, 64), 4)
+    assert [(vectors.shape[0], n) for _, vectors, n in asked] == [(20, 4), (20, 4), (21, 4)]
+    assert asked[0][1].shape == (20, 64)
+    np.testing.assert_allclose(asked[1][1], topic_vectors(matrix.astype(np.float32)), rtol=1e-4, atol=1e-5)
 
 
 def test_links_decide_what_the_values_do_not():
