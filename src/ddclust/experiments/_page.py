@@ -116,13 +116,12 @@ def _table1_rows(
             reason = row["failures"][0]["error"] if row["failures"] else ""
             yield title, _printed(printed.get(title)), reason, "", "", "0", "", link
             continue
-        means = f"{row['NMI_mean']:.3f} ± {row['NMI_sd']:.3f}, {_percent(row['ACC_mean'])} ± {_percent(row['ACC_sd'])}"
         yield (
             title,
             _printed(printed.get(title)),
             _pair(row["label_free"]) + _collapse(row["label_free"], cell.n_clusters),
             _pair(row["best"]) + _collapse(row["best"], cell.n_clusters),
-            means if row["fits"] > 1 else "",
+            _means_of_fits(row),
             str(row["fits"]),
             f"{row['total_seconds'] / 60:.1f}",
             link,
@@ -203,13 +202,11 @@ def _beyond_rows(cell: Cell, result: dict[str, Any], place: Place) -> Iterable[t
         return
     for row in result["rows"]:
         if row["fits"]:
-            many = row["fits"] > 1
-            means = f"{row['NMI_mean']:.3f} ± {row['NMI_sd']:.3f}, {_percent(row['ACC_mean'])} ± {_percent(row['ACC_sd'])}"
             yield (
                 row["method"],
                 _pair(row["label_free"]),
                 "",
-                means if many else "",
+                _means_of_fits(row),
                 _pair(row["best"]),
                 str(row["fits"]),
                 f"{row['total_seconds'] / row['fits'] / 60:.1f}",
@@ -371,6 +368,13 @@ def _collapse(scores: dict[str, Any], n_clusters: int) -> str:
     """A word where a fit has left clusters empty."""
     used = scores["clusters_used"]
     return "" if used == n_clusters else f" (uses {used} of {n_clusters} clusters)"
+
+
+def _means_of_fits(row: dict[str, Any]) -> str:
+    """NMI and ACC over the fits of a rival, if there are several."""
+    if row["fits"] == 1:
+        return ""
+    return f"{row['NMI_mean']:.3f} ± {row['NMI_sd']:.3f}, {_percent(row['ACC_mean'])} ± {_percent(row['ACC_sd'])}"
 
 
 def _means(spread: dict[str, Any]) -> str:
