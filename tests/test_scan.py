@@ -182,6 +182,14 @@ def test_the_command(data):
     assert "--from 5 is larger than --to 4" in wrong.output
 
 
+def test_the_command_with_partners(data):
+    command = ["scan", str(data / "blobs.npz"), *OPTIONS, "--max-iter", "5", "--out", str(data / "scan")]
+    result = CliRunner().invoke(main, [*command, "--augment", "noise", "--neighbors", "3"])
+    assert result.exit_code == 0, result.output
+    used = json.loads((data / "scan" / "k-003" / "result.json").read_text())["parameters"]
+    assert (used["augment"], used["neighbors"], used["loss"]) == ("noise", 3, "auto")
+
+
 def test_a_killed_command_goes_on_and_ends_the_same(data):
     """Killed in the middle of a fit, the same command takes up its checkpoints."""
 

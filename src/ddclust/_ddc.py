@@ -82,8 +82,8 @@ class DDC(NetworkClusterer):
         A partner of every item: one of so many nearest neighbours, drawn anew each time. They are found before
         training, in all the data at once: for sparse vectors and texts by the cosine of their topics
         (:func:`ddclust.neighbors.topic_vectors`), else by the Euclidean distance of what the network takes. See
-        :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` every item has two
-        partners, its changed copy and a neighbour.
+        :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` the partner is a changed
+        copy of the item itself or of one of these, each of them as likely.
     partner_weight : float, default=1
         Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
     link_weight : float, default=1

@@ -32,7 +32,8 @@ NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty((0, 2), dtype=np.intp
 class Knowledge:
     """What is known of items beyond their values.
 
-    ``neighbors`` are positions, (n, m). Both kinds of partners together are two partners of every item.
+    ``neighbors`` are positions, (n, m). With ``augment`` too, a partner is a changed copy of the item itself or of one of
+    its neighbours, each of them as likely.
     """
 
     augment: Augmentation | None = None
@@ -68,7 +69,8 @@ class Objective:
     def evaluated(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> tuple[Any, Tensor]:
         """The terms, a named tuple of scalars, and the logits of the batch."""
         known = self.knowledge
-        batches = [x, *self._partners(x, indices)]
+        partner = self._partner(x, indices)
+        batches = [x] if partner is None else [x, partner]
         n_views = len(batches)
         kinds = [
             (name, push, _drawn(pairs, self.n_links))
@@ -87,24 +89,24 @@ class Objective:
         hidden, logits = (output.split([len(batch) for batch in batches]) for output in outputs)
         views = [self.loss(hidden[view], logits[view].softmax(dim=1)) for view in range(n_views)]
         terms = {name: sum(values) / n_views for name, *values in zip(views[0]._fields, *views, strict=True)}
-        if n_views > 1:
-            pulls = [attraction(logits[0], logits[view]) for view in range(1, n_views)]
-            terms[PARTNERS] = known.partner_weight * sum(pulls) / len(pulls)
+        if partner is not None:
+            terms[PARTNERS] = known.partner_weight * attraction(logits[0], logits[1])
         for place, (name, push, _) in enumerate(kinds):
             first = n_views + 2 * place
             terms[name] = known.link_weight * push(logits[first], logits[first + 1])
         return _named(tuple(terms))(*terms.values()), logits[0]
 
-    def _partners(self, x: Tensor, indices: NDArray[np.intp]) -> list[Tensor]:
-        """A partner of every item of the batch, of each kind that there is."""
-        partners = []
-        if self.knowledge.augment is not None:
-            partners.append(self.knowledge.augment(x))
-        if self.knowledge.neighbors is not None:
-            nearest = self.knowledge.neighbors[indices]  # (batch, m)
-            chosen = torch.randint(nearest.shape[1], (len(nearest),)).numpy()
-            partners.append(self._items(nearest[np.arange(len(nearest)), chosen], x))
-        return partners
+    def _partner(self, x: Tensor, indices: NDArray[np.intp]) -> Tensor | None:
+        """A partner of every item of the batch, if items have any."""
+        augment, neighbors = self.knowledge.augment, self.knowledge.neighbors
+        if neighbors is None:
+            return None if augment is None else augment(x)
+        choices = neighbors[indices]  # (batch, m)
+        if augment is not None:
+            choices = np.column_stack((choices, indices))
+        chosen = torch.randint(choices.shape[1], (len(choices),)).numpy()
+        partner = self._items(choices[np.arange(len(choices)), chosen], x)
+        return partner if augment is None else augment(partner)
 
     def _items(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
         return self.source.batch(positions).to(x.device)

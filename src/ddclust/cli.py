@@ -45,8 +45,7 @@ def column_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def partner_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say which items should share a cluster."""
-    pairs = click.Path(exists=True, dir_okay=False, resolve_path=True)
+    """The options that give items partners."""
     options = [
         click.option(
             "--augment",
@@ -61,6 +60,16 @@ def partner_options(command: Callable[..., None]) -> Callable[..., None]:
             metavar="N",
             help="Items and their N nearest neighbours should share a cluster.",
         ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def link_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that name pairs of items."""
+    pairs = click.Path(exists=True, dir_okay=False, resolve_path=True)
+    options = [
         click.option(
             "--must-link",
             type=pairs,
@@ -196,6 +205,7 @@ def main() -> None:
     help="Of the output layer.",
 )
 @partner_options
+@link_options
 @click.option(
     "--balance",
     type=click.FloatRange(min=0),
@@ -213,7 +223,7 @@ def main() -> None:
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 1e-3 for conv, 1e-5 for mlp]",
+    help="[default: 1e-3 for conv, 1e-5 for mlp; with --augment or --neighbors 3e-3 and 1e-4]",
 )
 @click.option(
     "--seed",
@@ -691,15 +701,15 @@ def compare(
 @column_options
 @image_options
 @click.option("--language", default="english", show_default=True, help="Of texts.")
+@partner_options
 @click.option(
     "--runs", type=click.IntRange(min=2), default=6, show_default=True, help="Restarts for each number."
 )
 @click.option(
     "--balance",
     type=click.FloatRange(min=0),
-    default=1.0,
-    show_default=True,
-    help="Weight of the term that spreads items evenly over the clusters.",
+    help="Weight of the term that spreads items evenly over the clusters; the other terms then weigh 1."
+    "  [default: 1; with --augment or --neighbors as in fit]",
 )
 @click.option(
     "--max-iter",
@@ -711,7 +721,7 @@ def compare(
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 1e-3 for conv, 1e-5 for mlp]",
+    help="[default: 1e-3 for conv, 1e-5 for mlp; with --augment or --neighbors 3e-3 and 1e-4]",
 )
 @click.option(
     "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."
@@ -729,9 +739,11 @@ def scan(data: str, first: int, last: int, out: Path | None, quiet: bool, **opti
     from ddclust.metrics import known_classes
 
     out = out or Path(f"{Path(data).name.partition('.')[0] or 'data'}-scan")
-    rate = options["learning_rate"]
+    rate, balance = options["learning_rate"], options["balance"]
     model = DDC(
-        loss=DDCLoss(weights=(1.0, options["balance"], 1.0)),
+        loss="auto" if balance is None else DDCLoss(weights=(1.0, balance, 1.0)),
+        augment=options["augment"],
+        neighbors=options["neighbors"],
         n_init=options["runs"],
         max_iter=options["max_iter"],
         learning_rate="auto" if rate is None else rate,
