@@ -16,7 +16,7 @@ demo: $(VENV)/.core
 	$(BIN)/ddclust evaluate demo digits --kmeans
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
