@@ -655,7 +655,7 @@ def test_balance_goes_with_partners(vectors):
     for name, options in {"plain": [], "partners": ["--augment", "noise"]}.items():
         run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--balance", 7, *options, "--out", folder / name)
     assert DDC.load(folder / "plain" / "model").loss.weights == (1, 7, 1)
-    assert DDC.load(folder / "partners" / "model").loss.weights == (1.0, 7, 1.0)  # (k - 1) / 2
+    assert DDC.load(folder / "partners" / "model").loss.weights == (0.5, 7, 0.5)  # (k - 1) / 4
 
 
 def test_links_are_read_again_from_another_folder(vectors, monkeypatch):

@@ -210,7 +210,7 @@ def main() -> None:
     "--balance",
     type=click.FloatRange(min=0),
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
-    " of about one size.  [default: 1; 50 with --augment or --neighbors]",
+    " of about one size.  [default: 1; with --augment or --neighbors 50 at the start, which falls to 5]",
 )
 @click.option(
     "--max-iter",
