@@ -71,7 +71,7 @@ def test_changed_copies(source, module):
 def test_with_both_a_partner_is_a_copy_of_the_item_or_of_a_neighbour(source, module):
     seen = set()
 
-    def shifted(x):  # a change that can be undone
+    def shifted(x):
         nearest = torch.cdist(x, source.batch(np.arange(8))).argmin(dim=1)
         seen.update(zip(INDICES.tolist(), nearest.tolist(), strict=True))
         return x + 0.5

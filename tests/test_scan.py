@@ -195,8 +195,7 @@ def test_a_killed_command_goes_on_and_ends_the_same(data):
 
     def start(out):
         command = [sys.executable, "-c", "from ddclust.cli import main; main()", "scan"]
-        small = ["--from", "2", "--to", "3", "--runs", "2", "--jobs", "1", "--max-iter", "300"]
-        arguments = [data / "blobs.npz", *small, "--out", out]
+        arguments = [data / "blobs.npz", *OPTIONS, "--max-iter", "300", "--out", out]
         return subprocess.Popen(
             [*command, *map(str, arguments)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
