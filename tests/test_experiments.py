@@ -273,8 +273,18 @@ def test_command_line(tmp_path):
 
 
 def test_the_preset_is_what_the_experiments_use():
-    assert declared("table1", "paper")[0].protocol()["params"]["init"] == DDC.paper(10).init
-    assert DDCLoss.paper() == DDC.paper(10).loss
+    preset = DDC.paper(10)
+    assert preset.loss == DDCLoss.paper()
+    for experiment in ("table1", "table2", "divergences"):
+        fits = [cell.work for cell in declared(experiment, "paper") if isinstance(cell.work, Fits)]
+        assert fits
+        for params in (fit.params for fit in fits):
+            loss = replace(params["loss"], terms=preset.loss.terms, divergence=preset.loss.divergence)
+            assert (loss, params.get("init", "soft"), params["max_iter"]) == (
+                preset.loss,
+                preset.init,
+                preset.max_iter,
+            )
 
 
 def test_random_links_tell_the_truth():
