@@ -272,19 +272,15 @@ def test_command_line(tmp_path):
         assert f"There is no {word}" in refused.output
 
 
-def test_the_preset_is_what_the_experiments_use():
+def test_the_preset_is_what_table_1_uses():
     preset = DDC.paper(10)
     assert preset.loss == DDCLoss.paper()
-    for experiment in ("table1", "table2", "divergences"):
-        fits = [cell.work for cell in declared(experiment, "paper") if isinstance(cell.work, Fits)]
-        assert fits
-        for params in (fit.params for fit in fits):
-            loss = replace(params["loss"], terms=preset.loss.terms, divergence=preset.loss.divergence)
-            assert (loss, params.get("init", "soft"), params["max_iter"]) == (
-                preset.loss,
-                preset.init,
-                preset.max_iter,
-            )
+    fits = [cell.work for cell in declared("table1", "paper") if isinstance(cell.work, Fits)]
+    assert fits
+    for fit in fits:
+        model = fit.model(10)
+        assert (model.loss, model.init, model.max_iter) == (preset.loss, preset.init, preset.max_iter)
+        assert model.augment is model.neighbors is None
 
 
 def test_random_links_tell_the_truth():

@@ -11,13 +11,16 @@ from sklearn.base import clone
 
 from ddclust import DDC, DDCLoss, _runs
 from ddclust._checkpoints import CheckpointError, RunStore
+from ddclust._partners import usual_partners
 from ddclust._runs import judge
-from ddclust.augment import Affine, Noise, Photo
+from ddclust.augment import Affine, Dropout, Noise, Photo
 from ddclust.experiments import Fits
+from ddclust.items import BlockItems, SparseItems
 from ddclust.links import LinkError
 from ddclust.metrics import clustering_accuracy
 from ddclust.neighbors import topic_vectors
 from ddclust.persistence import ModelFormatError
+from ddclust.views import ViewItems
 from test_checkpoints import assert_same, interrupted_fit, timeless
 from test_ddc import quick
 
@@ -87,7 +90,7 @@ def test_links_decide_what_the_values_do_not():
         pairs, alike = pairs[pairs[:, 0] != pairs[:, 1]], alike[pairs[:, 0] != pairs[:, 1]]
         model = quick(2, max_iter=200).fit(X, must_link=pairs[alike], cannot_link=pairs[~alike])
         assert clustering_accuracy(truth, model.labels_) == 1
-        assert set(model.runs_[0]["terms"]) == TERMS | {"must_link", "cannot_link"}
+        assert set(model.runs_[0]["terms"]) == TERMS | {"partners", "must_link", "cannot_link"}
 
 
 def test_fit_predict_takes_links(blobs):
@@ -96,21 +99,59 @@ def test_fit_predict_takes_links(blobs):
     assert np.array_equal(labels, quick(max_iter=20).fit(X, **LINKS).labels_)
 
 
-def test_the_loss_goes_with_partners():
+def test_the_loss_goes_with_partners(blobs):
     def chosen(**options):
-        return quick(4, **options)._loss()
+        model = quick(4, **options)
+        return model._plan(model._items(blobs[0])).loss
 
-    assert chosen() == DDCLoss()
-    assert chosen(augment="affine") == chosen(neighbors=3) == DDCLoss.for_partners(4)
+    assert chosen(augment=None) == chosen(neighbors=None) == DDCLoss()
+    assert chosen() == chosen(augment="noise") == chosen(neighbors=3) == DDCLoss.for_partners(4)
     own = DDCLoss(bandwidth=0.3)
-    assert chosen(augment="affine", loss=own) is own
+    assert chosen(augment="noise", loss=own) is own
+    assert chosen(balance=7).weights == (0.75, 7, 0.75)
+    assert chosen(balance=7).start_balance is None
+    assert chosen(balance=7, augment=None) == DDCLoss(weights=(1, 7, 1))
+
+
+@pytest.mark.parametrize(
+    ("shape", "augment", "neighbors"),
+    [
+        ((50, 28, 28), Affine(), 2),
+        ((50, 32, 32, 3), Affine(), 2),
+        ((50, 7), None, 10),
+        ((5, 7), None, 4),
+        ((1, 7), None, None),
+    ],
+)
+def test_data_get_partners_of_their_kind(shape, augment, neighbors):
+    assert usual_partners(np.zeros(shape)) == (augment, neighbors)
+
+
+def test_other_data_get_partners_of_their_kind():
+    assert usual_partners(SparseItems(scipy.sparse.csr_array(np.eye(50)))) == (Dropout(0.8), 20)
+    assert not usual_partners(ViewItems([np.zeros((5, 2)), np.zeros((5, 3))])).exist
+    assert usual_partners(BlockItems(np.zeros((50, 28, 28)))) == (Affine(), None)
+    assert usual_partners(np.lib.stride_tricks.as_strided(np.zeros(1), (2**20, 600), (0, 0))) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"augment": None}, {"neighbors": None}, {"loss": DDCLoss()}, {"loss": DDCLoss(), "augment": "auto"}],
+)
+def test_who_names_a_part_gets_no_partners_unasked(named, blobs):
+    X, _ = blobs
+    model = quick(max_iter=5, **named).fit(X)
+    assert "partners" not in model.runs_[0]["terms"]
+    assert np.array_equal(model.labels_, quick(max_iter=5, augment=None, neighbors=None).fit(X).labels_)
+    assert "partners" in quick(max_iter=5).fit(X).runs_[0]["terms"]
 
 
 @pytest.mark.parametrize(
     ("options", "rate", "decays"),
     [
-        ({}, 1e-5, False),
-        ({"schedule": "cosine"}, 1e-5, True),
+        ({"augment": None}, 1e-5, False),
+        ({"augment": None, "schedule": "cosine"}, 1e-5, True),
+        ({}, 1e-4, True),
         ({"neighbors": 3}, 1e-4, True),
         ({"augment": "noise", "schedule": "constant", "learning_rate": 0.01}, 0.01, False),
     ],
@@ -238,7 +279,7 @@ def test_other_pairs_are_another_fit(blobs, tmp_path):
         CheckpointError, match="the pairs of must_link differ; the pairs of cannot_link differ"
     ):
         model.fit(X)
-    with pytest.raises(CheckpointError, match="augment is None there and 'noise' here"):
+    with pytest.raises(CheckpointError, match="augment is 'auto' there and 'noise' here"):
         quick(max_iter=5, checkpoint_dir=tmp_path, augment="noise").fit(X, **LINKS)
 
 
@@ -276,7 +317,7 @@ def test_models_of_before_partners_are_read(blobs, tmp_path):
     model.save(tmp_path / "model")
     loaded = DDC.load(tmp_path / "model")
     assert np.array_equal(loaded.predict(X), model.labels_)
-    assert loaded.augment is None
+    assert loaded.augment is loaded.neighbors is None
 
 
 def test_clones_and_pickles(blobs):

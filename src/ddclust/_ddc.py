@@ -23,6 +23,7 @@ from ddclust._checkpoints import RunState, RunStore
 from ddclust._model_format import params_to_json
 from ddclust._network_clusterer import NetworkClusterer, all_or_nothing
 from ddclust._objective import CANNOT_LINK, MUST_LINK, NO_LINKS, PARTNERS, ClusteringLoss, Knowledge
+from ddclust._partners import AUTO, Partners, chosen_partners
 from ddclust._validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.augment import BUILT_IN as BUILT_IN_AUGMENTATIONS
 from ddclust.augment import Augmentation
@@ -38,6 +39,7 @@ from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
 PARTNERS_LEARNING_RATES = {"conv": 3e-3, "mlp": 1e-4}
+PATIENCE = 10
 NEIGHBORS_FILE = "neighbors"
 
 
@@ -71,23 +73,30 @@ class DDC(NetworkClusterer):
     loss : "auto" or callable, default="auto"
         ``(hidden, assignments) -> LossTerms``; any named tuple of scalars will do. ``"auto"``: ``DDCLoss()``, or
         ``DDCLoss.for_partners(n_clusters)`` if items have partners.
-    augment : {"affine", "photo", "noise", "dropout"}, callable or None, default=None
+    augment : {"auto", "affine", "photo", "noise", "dropout"}, callable or None, default="auto"
         A partner of every item: a randomly changed copy, which should be in the same cluster. ``"affine"`` turns,
         moves, stretches and slants images; ``"photo"`` also mirrors them and changes their light and colour;
         ``"noise"`` is for dense vectors, ``"dropout"`` leaves out words of texts and other sparse vectors. For other
         strengths give an object of :mod:`ddclust.augment`, such as ``Affine(rotation=20)``. A callable takes a batch
         as the network does, (n, c, h, w) or (n, d), and returns one of the same shape; what it draws should come from
-        torch's random state on the CPU, the one that fits set and checkpoints hold.
-    neighbors : int or None, default=None
+        torch's random state on the CPU, the one that fits set and checkpoints hold. ``"auto"``, if ``neighbors`` and
+        ``loss`` are so too: what goes with the data, see ``neighbors``; else None.
+    neighbors : int, "auto" or None, default="auto"
         A partner of every item: one of so many nearest neighbours, drawn anew each time. They are found before
         training, in all the data at once: for sparse vectors and texts by the cosine of their topics
         (:func:`ddclust.neighbors.topic_vectors`), else by the Euclidean distance of what the network takes. See
         :func:`ddclust.neighbors.neighbor_indices`. With ``augment`` the partner is a changed
-        copy of the item itself or of one of these, each of them as likely.
+        copy of the item itself or of one of these, each of them as likely. ``"auto"``, if ``augment`` and ``loss`` are
+        so too: images get affine copies of themselves and of two neighbours, texts and other sparse vectors get copies
+        of themselves and of 20 neighbours without most of the words, dense vectors get ten neighbours, and views
+        nothing; no neighbours of data that are not in memory. Else None.
     partner_weight : float, default=1
         Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
     link_weight : float, default=1
         Of the same for the pairs that are given to :meth:`fit`.
+    balance : float or None, default=None
+        Weight of the term that spreads items evenly over the clusters, if not the loss's own (1, and with partners 50 at
+        the start, which falls to 5). 10 to 50 where clusters are known to be of about one size. Only with a ``DDCLoss``.
     cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
         Shares of the items, or counts, that clusters are drawn to, in any order. By default clusters of one size, as in
         the paper. ``"k-means"``: the sizes that k-means finds, which helps if classes are of unequal size and hurts if
@@ -108,13 +117,13 @@ class DDC(NetworkClusterer):
     early_elimination : bool, default=False
         Stop hopeless restarts early: successive halving by the unsupervised loss at an eighth, a
         quarter and a half of ``max_iter``, whatever the ``criterion``.
-    max_iter : int, default=7000
-        Iterations (batches) per restart: ten epochs of MNIST. The paper has 70,000.
+    max_iter : int, default=3500
+        Iterations (batches) per restart: five epochs of MNIST. The paper has 70,000.
     tol : float, default=1e-3
         Relative improvement of the loss that counts as one.
-    patience : int or None, default=10
+    patience : int, "auto" or None, default="auto"
         A restart has converged after this many history records (see ``history_``) without an
-        improvement. None: always ``max_iter``.
+        improvement. None: always ``max_iter``. ``"auto"``: 10, and None with a learning rate that falls to the end.
     batch_size : int, default=100
     language : str, default="english"
         Of texts: whose word stems are counted. See :class:`ddclust.text.StemVectorizer`.
@@ -199,16 +208,18 @@ class DDC(NetworkClusterer):
     """
 
     takes_views = True
+    _params_of_before: ClassVar[dict[str, Any]] = {"augment": None, "neighbors": None}
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_final": [Interval(Integral, 1, None, closed="left"), None],
         "network": [StrOptions({"auto", *BUILT_IN_NETWORKS}), callable],
         "loss": [StrOptions({"auto"}), callable],
-        "augment": [StrOptions(set(BUILT_IN_AUGMENTATIONS)), callable, None],
-        "neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "augment": [StrOptions({AUTO, *BUILT_IN_AUGMENTATIONS}), callable, None],
+        "neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
         "partner_weight": [Interval(Real, 0, None, closed="left")],
         "link_weight": [Interval(Real, 0, None, closed="left")],
+        "balance": [Interval(Real, 0, None, closed="left"), None],
         "cluster_sizes": ["array-like", StrOptions({"k-means"}), None],
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -217,7 +228,7 @@ class DDC(NetworkClusterer):
         "early_elimination": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
+        "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
         "batch_size": [Interval(Integral, 2, None, closed="left")],
         "language": [str],
         "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -237,19 +248,20 @@ class DDC(NetworkClusterer):
         n_final: int | None = None,
         network: str | NetworkFactory = "auto",
         loss: str | ClusteringLoss = "auto",
-        augment: str | Augmentation | None = None,
-        neighbors: int | None = None,
+        augment: str | Augmentation | None = AUTO,
+        neighbors: int | str | None = AUTO,
         partner_weight: float = 1.0,
         link_weight: float = 1.0,
+        balance: float | None = None,
         cluster_sizes: Any = None,
         init: str = "soft",
         n_init: int = 4,
         n_vote: int = 1,
         criterion: str = "loss",
         early_elimination: bool = False,
-        max_iter: int = 7000,
+        max_iter: int = 3500,
         tol: float = 1e-3,
-        patience: int | None = 10,
+        patience: int | str | None = AUTO,
         batch_size: int = 100,
         language: str = "english",
         learning_rate: float | str = "auto",
@@ -269,6 +281,7 @@ class DDC(NetworkClusterer):
         self.neighbors = neighbors
         self.partner_weight = partner_weight
         self.link_weight = link_weight
+        self.balance = balance
         self.cluster_sizes = cluster_sizes
         self.init = init
         self.n_init = n_init
@@ -351,7 +364,7 @@ class DDC(NetworkClusterer):
                 raise ValueError(
                     f"n_vote={self.n_vote} should be <= n_init={self.n_init}: only restarts can vote."
                 )
-            if self.neighbors is not None and self.neighbors >= len(X):
+            if isinstance(self.neighbors, Integral) and self.neighbors >= len(X):
                 raise ValueError(
                     f"neighbors={self.neighbors} should be < n_samples={len(X)}: an item is not its own neighbour."
                 )
@@ -378,7 +391,7 @@ class DDC(NetworkClusterer):
             if self.n_final is None:
                 self._keep(source, records, voters, modules)
             else:
-                self._merge_and_keep(source, records, voters, modules, self.n_final)
+                self._merge_and_keep(source, records, voters, modules, plan.loss, self.n_final)
             if epochs is not None:
                 items = _runs.snapshot_items(len(X), records[0]["seed"])
                 self.member_snapshots_ = [
@@ -430,74 +443,82 @@ class DDC(NetworkClusterer):
         records: list[dict[str, Any]],
         voters: list[int],
         modules: list[nn.Module],
+        loss: ClusteringLoss,
         n_final: int,
     ) -> None:
         """Merge each network's clusters, then as :meth:`_keep`."""
         # Clusters of different networks, when there are more than wanted, divide the data differently and would not
         # match one to one; merged ones do.
-        loss = self._loss()
         loss = loss if isinstance(loss, DDCLoss) else DDCLoss()
         trees = [network_tree(module, source, loss) for module in modules]
         self._keep(source, records, voters, modules, [merged_groups(tree, n_final) for tree in trees])
         self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
         self.fine_labels_ = self._fine_labels(source)
 
+    def _partners(self, X: Items) -> Partners:
+        return chosen_partners(self.augment, self.neighbors, X, has_own_loss=not isinstance(self.loss, str))
+
     def _plan(self, X: Items, links: Links = NO_LINKS) -> _runs.Plan:
         """Resolve every "auto" against the data."""
+        partners = self._partners(X)
         kinds = self._network_kinds()
+        rate_decays = partners.exist if self.schedule == AUTO else self.schedule == "cosine"
+        patience = self.patience
+        if isinstance(patience, str):
+            patience = None if rate_decays else PATIENCE
         scaling = scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
         return _runs.Plan(
             scaling=scaling,
             network=self._network_factory(kinds),
             n_clusters=self.n_clusters,
-            loss=self._sized_loss(X, scaling),
+            loss=self._balanced_loss(X, scaling, partners.exist),
             max_iter=self.max_iter,
             tol=self.tol,
-            patience=self.patience,
+            patience=patience,
             batch_size=self.batch_size,
-            learning_rate=self._rate(kinds),
-            rate_decays=self._has_partners() if self.schedule == "auto" else self.schedule == "cosine",
+            learning_rate=self._rate(kinds, partners.exist),
+            rate_decays=rate_decays,
             device=resolve_device(self.device),
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
             knowledge=Knowledge(
-                augment=BUILT_IN_AUGMENTATIONS[self.augment]
-                if isinstance(self.augment, str)
-                else self.augment,
+                augment=partners.augment,
                 links=links,
                 partner_weight=self.partner_weight,
                 link_weight=self.link_weight,
             ),
         )
 
-    def _sized_loss(self, X: Items, scaling: Scaling) -> ClusteringLoss:
-        """The loss, with the sizes of clusters that it is to aim at."""
-        loss, sizes = self._loss(), self.cluster_sizes
-        if sizes is None:
+    def _balanced_loss(self, X: Items, scaling: Scaling, has_partners: bool) -> ClusteringLoss:
+        """The loss, with the sizes of clusters that it is to aim at and the weight of doing so."""
+        loss, sizes = self._loss(has_partners), self.cluster_sizes
+        if sizes is None and self.balance is None:
             return loss
         if not isinstance(loss, DDCLoss):
             raise ValueError(
-                "cluster_sizes needs a DDCLoss; a loss of one's own has to deal with sizes itself."
+                "cluster_sizes and balance need a DDCLoss; a loss of one's own has to deal with sizes itself."
             )
+        if self.balance is not None:
+            divergence, _, corners = loss.weights
+            loss = replace(loss, weights=(divergence, self.balance, corners), start_balance=None)
+        if sizes is None:
+            return loss
         if isinstance(sizes, str):
             sizes = k_means_sizes(BatchSource(X, scaling).vectors(), self.n_clusters)
         if len(sizes) != self.n_clusters:
             raise ValueError(f"cluster_sizes holds {len(sizes)} sizes for n_clusters={self.n_clusters}.")
         return replace(loss, cluster_sizes=tuple(float(size) for size in sizes))
 
-    def _loss(self) -> ClusteringLoss:
+    def _loss(self, has_partners: bool) -> ClusteringLoss:
         """The loss, the one that goes with partners if none is given."""
         if not isinstance(self.loss, str):
             return self.loss
-        return DDCLoss.for_partners(self.n_clusters) if self._has_partners() else DDCLoss()
+        return DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
 
-    def _has_partners(self) -> bool:
-        return self.augment is not None or self.neighbors is not None
-
-    def _rate(self, kinds: Sequence[str]) -> float:
+    def _rate(self, kinds: Sequence[str], has_partners: bool) -> float:
         """The learning rate, that for networks of these kinds if none is given."""
         if not isinstance(self.learning_rate, str):
             return float(self.learning_rate)
-        rates = PARTNERS_LEARNING_RATES if self._has_partners() else LEARNING_RATES
+        rates = PARTNERS_LEARNING_RATES if has_partners else LEARNING_RATES
         return max(rates.get(kind, 1e-3) for kind in kinds)
 
     def _run_restarts(
@@ -531,14 +552,15 @@ class DDC(NetworkClusterer):
 
     def _with_neighbors(self, X: Items, plan: _runs.Plan, store: RunStore | None) -> Knowledge:
         """What is known of the items, and each one's neighbours, if they are asked for."""
-        if self.neighbors is None:
+        n_neighbors = self._partners(X).neighbors
+        if n_neighbors is None:
             return plan.knowledge
 
         def found() -> NDArray[np.int32]:
             vectors, metric = BatchSource(X, plan.scaling).vectors(), "euclidean"
             if isinstance(X, SparseItems):
                 vectors, metric = topic_vectors(vectors, verbose=self.verbose), "cosine"
-            return neighbor_indices(vectors, int(self.neighbors or 0), metric=metric, verbose=self.verbose)
+            return neighbor_indices(vectors, n_neighbors, metric=metric, verbose=self.verbose)
 
         return replace(
             plan.knowledge, neighbors=found() if store is None else store.remembered(NEIGHBORS_FILE, found)

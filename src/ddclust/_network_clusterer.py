@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -44,6 +44,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     # Whether images reach the network in [0, 1], so that others than those of the fit can be noticed by their range.
     scales_images_to_unit_range = True
     takes_views = False
+    # Of models that were saved before these parameters were there, if not the defaults of today.
+    _params_of_before: ClassVar[dict[str, Any]] = {}
 
     def _build(self) -> nn.Module:
         """A newly initialised network for items of ``item_shape_``, from torch's random state."""
@@ -149,7 +151,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
                 raise ModelFormatError(
                     f"The model in {str(path)!r} is a {description['estimator']}, not a {cls.__name__}."
                 )
-            model = cls(**params_from_json(description["params"], given))
+            model = cls(**(cls._params_of_before | params_from_json(description["params"], given)))
             if device is not None:
                 model.device = device
             model._validate_params()

@@ -49,10 +49,13 @@ def partner_options(command: Callable[..., None]) -> Callable[..., None]:
     options = [
         click.option(
             "--augment",
-            type=click.Choice(["affine", "photo", "noise", "dropout"]),
+            type=click.Choice(["auto", "none", "affine", "photo", "noise", "dropout"]),
+            default="auto",
+            show_default=True,
             help="Items and randomly changed copies of them should share a cluster: images turned, moved and stretched"
             " (affine), photographs also mirrored and in another light (photo), vectors with noise, texts without some"
-            " of their words (dropout).",
+            " of their words (dropout). auto, unless --neighbors is given: images affine, texts without most words,"
+            " and the nearest neighbours of all.",
         ),
         click.option(
             "--neighbors",
@@ -210,12 +213,12 @@ def main() -> None:
     "--balance",
     type=click.FloatRange(min=0),
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
-    " of about one size.  [default: 1; with --augment or --neighbors 50 at the start, which falls to 5]",
+    " of about one size.  [default: 50 at the start, which falls to 5; with --augment none 1]",
 )
 @click.option(
     "--max-iter",
     type=click.IntRange(min=1),
-    default=7000,
+    default=3500,
     show_default=True,
     help="Iterations (batches) of a restart at most.",
 )
@@ -223,7 +226,7 @@ def main() -> None:
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 1e-3 for conv, 1e-5 for mlp; with --augment or --neighbors 3e-3 and 1e-4]",
+    help="[default: 3e-3 for conv, 1e-4 for mlp; with --augment none 1e-3 and 1e-5]",
 )
 @click.option(
     "--seed",
@@ -304,9 +307,8 @@ def _train(
         n_final=options["merge_into"],
         network=options["network"],
         init=options["init"],
-        loss=_loss(options),
-        augment=options["augment"],
-        neighbors=options["neighbors"],
+        balance=options["balance"],
+        **_partners(options),
         n_init=options["runs"],
         n_vote=options["vote"],
         criterion=options["criterion"],
@@ -344,18 +346,13 @@ def _train(
         click.get_current_context().exit(INTERRUPTED)
 
 
-def _loss(options: dict[str, Any]) -> Any:
-    """The loss with the balance asked for, or the one that goes with the other options."""
-    from dataclasses import replace
-
-    from ddclust import DDCLoss
-
-    if options["balance"] is None:
-        return "auto"
-    has_partners = options["augment"] is not None or options["neighbors"] is not None
-    loss = DDCLoss.for_partners(options["clusters"]) if has_partners else DDCLoss()
-    divergence, _, corners = loss.weights
-    return replace(loss, weights=(divergence, options["balance"], corners), start_balance=None)
+def _partners(options: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that give items partners."""
+    augment, neighbors = options["augment"], options["neighbors"]
+    return {
+        "augment": None if augment == "none" else augment,
+        "neighbors": "auto" if neighbors is None else neighbors,
+    }
 
 
 def _links(options: dict[str, Any], item_names: Sequence[str]) -> Links:
@@ -609,7 +606,7 @@ def evaluate(labels: str, truth: str, column: str | None, kmeans: bool) -> None:
     show_default=True,
     help="Hyperparameters to try of ITC, SEC and LDMGI at most; the paper: 9. 1: the default only.",
 )
-@click.option("--max-iter", type=click.IntRange(min=1), default=7000, show_default=True, help="Of DDC.")
+@click.option("--max-iter", type=click.IntRange(min=1), default=3500, show_default=True, help="Of DDC.")
 @click.option(
     "--minutes", type=click.FloatRange(min=0, min_open=True), help="A fit that takes longer is stopped."
 )
@@ -708,8 +705,7 @@ def compare(
 @click.option(
     "--balance",
     type=click.FloatRange(min=0),
-    help="Weight of the term that spreads items evenly over the clusters; the other terms then weigh 1."
-    "  [default: 1; with --augment or --neighbors as in fit]",
+    help="Weight of the term that spreads items evenly over the clusters.  [default: as in fit]",
 )
 @click.option(
     "--max-iter",
@@ -721,7 +717,7 @@ def compare(
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 1e-3 for conv, 1e-5 for mlp; with --augment or --neighbors 3e-3 and 1e-4]",
+    help="[default: 3e-3 for conv, 1e-4 for mlp; with --augment none 1e-3 and 1e-5]",
 )
 @click.option(
     "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."
@@ -734,16 +730,15 @@ def scan(data: str, first: int, last: int, out: Path | None, quiet: bool, **opti
     if first > last:
         raise ValueError(f"--from {first} is larger than --to {last}.")
     bunch = _load(data, options, verbose=not quiet)
-    from ddclust import DDC, DDCLoss
+    from ddclust import DDC
     from ddclust import scan as scanning
     from ddclust.metrics import known_classes
 
     out = out or Path(f"{Path(data).name.partition('.')[0] or 'data'}-scan")
-    rate, balance = options["learning_rate"], options["balance"]
+    rate = options["learning_rate"]
     model = DDC(
-        loss="auto" if balance is None else DDCLoss(weights=(1.0, balance, 1.0)),
-        augment=options["augment"],
-        neighbors=options["neighbors"],
+        balance=options["balance"],
+        **_partners(options),
         n_init=options["runs"],
         max_iter=options["max_iter"],
         learning_rate="auto" if rate is None else rate,

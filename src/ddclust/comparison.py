@@ -74,7 +74,7 @@ def compare(
     methods: Sequence[str] = DEFAULT_METHODS,
     runs: int = 4,
     max_choices: int = 9,
-    max_iter: int = 7000,
+    max_iter: int = 3500,
     params: Mapping[str, Mapping[str, Any]] | None = None,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     seed: int = 0,
@@ -99,7 +99,7 @@ def compare(
         Restarts of methods that have them. The paper has 20.
     max_choices : int, default=9
         Hyperparameters to try of methods that have them, the default first.
-    max_iter : int, default=7000
+    max_iter : int, default=3500
         Of DDC.
     params : mapping of method to mapping, optional
         Parameters of methods, such as ``{"dec": {"finetune_iter": 1000}}``, for each of their choices.

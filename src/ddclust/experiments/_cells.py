@@ -26,7 +26,10 @@ LATER: dict[str, Any] = {
     "cluster_sizes": None,
     "n_final": None,
     "criterion": "loss",
+    "balance": None,
 }
+# What experiments do not leave to defaults, which depend on the data.
+ALONE = {"augment": None, "neighbors": None}
 BUDGETS = ("quick", "standard", "paper")
 
 
@@ -49,9 +52,14 @@ class Fits:
     seed: int = 0
     given: Given | None = None
 
+    def model(self, n_clusters: int, **params: Any) -> DDC:
+        """The estimator, without partners unless they are declared."""
+        return DDC(n_clusters, **(ALONE | dict(self.params) | params))
+
     def protocol(self, n_clusters: int) -> dict[str, Any]:
-        model = DDC(n_clusters, **self.params)
-        params = params_to_json(model.get_params(deep=False) | {"loss": model._loss()})
+        model = self.model(n_clusters)
+        has_partners = model.augment is not None or model.neighbors is not None
+        params = params_to_json(model.get_params(deep=False) | {"loss": model._loss(has_partners)})
         if "DDCLoss" in params["loss"]:
             params["loss"] = {"DDCLoss": _without_later(params["loss"]["DDCLoss"])}
         params = _without_later(params)

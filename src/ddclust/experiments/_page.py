@@ -138,7 +138,8 @@ def _protocol_of_table1(cells: Sequence[tuple[Cell, dict[str, Any]]]) -> str:
             early = ", hopeless ones eliminated early" if params["early_elimination"] else ""
             parts.append(
                 f"DDC: {params['n_init']} restarts of {params['max_iter']:,} iterations{early}, output layer started"
-                f" {params['init']!r} (the paper: 20 restarts of 70,000); the vote is of the best three."
+                f" {params['init']!r}, bandwidth by the {_bandwidth(params)} (the paper: 20 restarts of 70,000); the vote"
+                " is of the best three."
             )
         elif cell.name == "dec":
             given = ", ".join(f"{name} {value}" for name, value in protocol["params"].items())
@@ -149,6 +150,12 @@ def _protocol_of_table1(cells: Sequence[tuple[Cell, dict[str, Any]]]) -> str:
         elif protocol["choices"] == 1:
             parts.append(f"{cell.name}: default hyperparameters only (the paper: nine choices).")
     return " ".join(parts)
+
+
+def _bandwidth(params: dict[str, Any]) -> str:
+    """Of which distances the loss takes its bandwidth."""
+    rule = params["loss"]["DDCLoss"]["bandwidth_rule"]
+    return {"median": "median distance", "squared_median": "median squared distance"}[rule]
 
 
 def _beyond(place: Place) -> Iterable[str]:

@@ -275,12 +275,8 @@ def _fitted(cell: Cell, fits: Fits, number: int, bunch: Bunch, place: Place, ver
     if not arrays_file.exists():
         seed = fits.seed + number
         X, arguments = (bunch.data, {}) if fits.given is None else fits.given(bunch, seed)
-        model = DDC(
-            cell.n_clusters,
-            **fits.params,
-            random_state=seed,
-            checkpoint_dir=folder / "checkpoints",
-            verbose=verbose,
+        model = fits.model(
+            cell.n_clusters, random_state=seed, checkpoint_dir=folder / "checkpoints", verbose=verbose
         ).fit(X, **arguments)
         if any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_):
             raise KeyboardInterrupt
