@@ -8,10 +8,11 @@ from ddclust.datasets import load_digits
 from ddclust.metrics import clustering_accuracy, nmi
 
 PARTNERS = {
-    "none": {},
+    "none": {"augment": None},
     "copies": {"augment": "affine"},
     "neighbours": {"neighbors": 5},
     "both": {"augment": "affine", "neighbors": 5},
+    "default": {},  # copies of the image and of two neighbours
 }
 
 

@@ -652,10 +652,16 @@ def test_partners_and_links_on_the_command_line(tmp_path, images):
 
 def test_balance_goes_with_partners(vectors):
     folder, _, _ = vectors
-    for name, options in {"plain": [], "partners": ["--augment", "noise"]}.items():
+    expected = {
+        "default": ([], "auto", True),
+        "plain": (["--augment", "none"], None, False),
+        "noise": (["--augment", "noise"], "noise", True),
+    }
+    for name, (options, augment, has_partners) in expected.items():
         run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--balance", 7, *options, "--out", folder / name)
-    assert DDC.load(folder / "plain" / "model").loss.weights == (1, 7, 1)
-    assert DDC.load(folder / "partners" / "model").loss.weights == (0.5, 7, 0.5)  # (k - 1) / 4
+        model = DDC.load(folder / name / "model")
+        assert (model.balance, model.augment) == (7, augment)
+        assert ("partners" in model.runs_[0]["terms"]) == has_partners
 
 
 def test_links_are_read_again_from_another_folder(vectors, monkeypatch):

@@ -45,7 +45,7 @@ def test_wrong_sizes_are_refused(unequal):
     X, _ = unequal
     with pytest.raises(ValueError, match="cluster_sizes holds 2 sizes for n_clusters=3"):
         quick(cluster_sizes=[1, 2]).fit(X)
-    with pytest.raises(ValueError, match="cluster_sizes needs a DDCLoss"):
+    with pytest.raises(ValueError, match="cluster_sizes and balance need a DDCLoss"):
         quick(cluster_sizes=[1, 2, 3], loss=lambda h, a: DDCLoss()(h, a)).fit(X)
     with pytest.raises(ValueError, match="positive"):
         quick(cluster_sizes=[1, 2, -3]).fit(X)

@@ -77,7 +77,7 @@ def test_the_lowest_loss_is_kept(blobs):
     assert model.history_ == model.runs_[model.voters_[0]]["history"]
     for run in model.runs_:
         assert run["loss"] == pytest.approx(sum(run["terms"].values()))
-        assert set(run["terms"]) == {"divergence", "orthogonality", "corners"}
+        assert set(run["terms"]) == {"divergence", "orthogonality", "corners", "partners"}
         assert run["outcome"] == "budget"
         assert run["n_iter"] == 60
 
@@ -331,8 +331,8 @@ def test_snapshots_of_the_best_run(blobs):
 
 def test_a_snapshot_is_the_network_at_the_end_of_that_epoch(blobs):
     X, _ = blobs
-    late = quick(max_iter=40, snapshots=[5], patience=None).fit(X)
-    early = quick(max_iter=10, patience=None).fit(X)
+    late = quick(augment=None, max_iter=40, snapshots=[5], patience=None).fit(X)
+    early = quick(augment=None, max_iter=10, patience=None).fit(X)
     raw = early.probabilities_[:, np.argsort(early.cluster_orders_[0])]
     assert np.array_equal(late.snapshots_.probabilities[0], raw[:, late.cluster_orders_[0]])
 

@@ -12,7 +12,7 @@ LAYERS = [
     {"kernels", "items", "atomic", "neighbors", "links", "augment"},
     {"losses", "networks", "metrics", "datasets", "sources", "text", "persistence"},
     {"training", "consensus", "_checkpoints", "_objective", "views"},
-    {"inference"},
+    {"inference", "_partners"},
     {"merging", "selection"},
     {"_runs", "_validation"},
     {"_engine", "_model_format"},

@@ -130,7 +130,7 @@ def test_data_get_partners_of_their_kind(shape, augment, neighbors):
 def test_other_data_get_partners_of_their_kind():
     assert usual_partners(SparseItems(scipy.sparse.csr_array(np.eye(50)))) == (Dropout(0.8), 20)
     assert not usual_partners(ViewItems([np.zeros((5, 2)), np.zeros((5, 3))])).exist
-    assert usual_partners(BlockItems(np.zeros((50, 28, 28)))) == (Affine(), None)
+    assert usual_partners(BlockItems(np.zeros((50, 28, 28)))) == (Affine(), 2)
     assert usual_partners(np.lib.stride_tricks.as_strided(np.zeros(1), (2**20, 600), (0, 0))) == (None, None)
 
 

@@ -89,7 +89,7 @@ class DDC(NetworkClusterer):
         copy of the item itself or of one of these, each of them as likely. ``"auto"``, if ``augment`` and ``loss`` are
         so too: images get affine copies of themselves and of two neighbours, texts and other sparse vectors get copies
         of themselves and of 20 neighbours without most of the words, dense vectors get ten neighbours, and views
-        nothing; no neighbours of data that are not in memory. Else None.
+        nothing; no neighbours of dense data of more than 2 GiB as float32. Else None.
     partner_weight : float, default=1
         Of the mean of -log<alpha(x), alpha(partner of x)> beside the loss.
     link_weight : float, default=1

@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from ddclust.augment import BUILT_IN, Affine, Augmentation, Dropout
-from ddclust.items import BlockItems, DatasetItems, Items, SparseItems
+from ddclust.items import Items, SparseItems
 from ddclust.views import ViewItems
 
 AUTO = "auto"
@@ -59,6 +59,4 @@ def usual_partners(X: Items) -> Partners:
 
 
 def _fits_into_memory(X: Items) -> bool:
-    if isinstance(X, SparseItems):
-        return True  # it is there
-    return not isinstance(X, DatasetItems | BlockItems) and 4 * math.prod(X.shape) <= MOST_BYTES
+    return isinstance(X, SparseItems) or 4 * math.prod(X.shape) <= MOST_BYTES
