@@ -18,8 +18,8 @@ CHUNK_ROWS = 4096  # of queries: enough work for all cores, and a progress bar t
 DIFFERENCE_BYTES = 64 * 2**20
 EXACT_ITEMS = 30_000  # up to which all distances take less than half a minute
 SOUGHT_NEIGHBORS = 16
-# Chosen with the classes of AG News in sight: of ten neighbours by words 74 % share the class, by topics 79 %.
-TOPICS, SMOOTHED_OVER = 100, 10
+# Chosen with the classes of AG News in sight: of ten neighbours by words 74 % share the class, by topics 80 %.
+TOPICS, SMOOTHED_OVER = 30, 10
 
 
 class Neighbors(NamedTuple):
@@ -109,10 +109,10 @@ def neighbor_indices(
 
 
 def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
-    """Texts where they can be compared though they share few words: (n, 100), for the cosine.
+    """Texts where they can be compared though they share few words: (n, 30), for the cosine.
 
     To the direction of each row the mean direction of its ten nearest rows is added, and latent semantic analysis (a
-    truncated singular value decomposition) reduces the sums to 100 dimensions, or fewer if there are not so many.
+    truncated singular value decomposition) reduces the sums to 30 dimensions, or fewer if there are not so many.
 
     Parameters
     ----------
