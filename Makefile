@@ -11,7 +11,7 @@ INSTALL := $(BIN)/pip install --quiet
 
 demo: $(VENV)/.core
 	rm -rf demo
-	$(BIN)/ddclust fit digits -k 10 --balance 30 --runs 8 --vote 3 --eliminate --max-iter 1000 --out demo
+	$(BIN)/ddclust fit digits -k 10 --runs 8 --eliminate --max-iter 1500 --out demo
 	@echo
 	$(BIN)/ddclust evaluate demo digits --kmeans
 

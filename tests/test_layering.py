@@ -20,7 +20,8 @@ LAYERS = [
     {"_ddc", "baselines"},
     {"run_folder", "_cell", "explain"},
     {"comparison", "plots", "report"},
-    {"experiments", "scan"},
+    {"scan"},
+    {"experiments"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -296,7 +296,7 @@ ABOUT = {
 
 
 def figures(budget: str) -> Iterator[Cell]:
-    """The paper's figures, and two of our own about how the loss relates to accuracy."""
+    """The paper's figures, and some of our own: how the loss relates to accuracy, and the choice of k."""
     size = SIZES[budget]
     mnist, seals_3, seals_2 = (table1_fits(data, size) for data in ("mnist", "seals-3", "seals-2"))
     iterations = size.iterations["images"]
@@ -305,7 +305,11 @@ def figures(budget: str) -> Iterator[Cell]:
     epochs = (0, 1) if budget == "quick" else (0, 5, 15)  # of 218 iterations
     triangle = Fits({**several, "max_iter": 218 * epochs[-1], "snapshots": epochs})
     ten = Fits({**several, "max_iter": iterations})
-    supervised = _figures.supervised_briefly if budget == "quick" else _figures.supervised
+    supervised, numbers = (
+        (_figures.supervised_briefly, _figures.numbers_of_clusters_briefly)
+        if budget == "quick"
+        else (_figures.supervised, _figures.numbers_of_clusters)
+    )
     cells = {
         ("ring-and-disc", "circles", 2): (
             Picture(_figures.ring_and_disc, ring),
@@ -350,6 +354,10 @@ def figures(budget: str) -> Iterator[Cell]:
         ("restarts", "mnist", 10): (
             Picture(_figures.restarts, mnist),
             "Left, the loss of all restarts (grey: eliminated). Right, ACC and NMI of those that went on to the end.",
+        ),
+        ("numbers-of-clusters", "digits", 10): (
+            Picture(numbers),
+            "Digits, whose ten classes the scan does not know: how much restarts agree for each number of clusters.",
         ),
     }
     for (name, data, k), (picture, caption) in cells.items():

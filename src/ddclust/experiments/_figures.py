@@ -11,14 +11,15 @@ from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 from torch import Tensor, nn
 
-from ddclust import plots
+from ddclust import DDC, plots
 from ddclust._runs import own_threads_and_randomness
 from ddclust.experiments._runner import Fitted, curve
 from ddclust.inference import outputs
 from ddclust.kernels import gaussian_kernel
-from ddclust.losses import ddc_loss
+from ddclust.losses import DDCLoss, ddc_loss
 from ddclust.metrics import clustering_accuracy
 from ddclust.networks import ConvNet
+from ddclust.scan import scan
 from ddclust.sources import BatchSource, Scaling, input_shape
 from ddclust.training import Trainer
 
@@ -156,7 +157,10 @@ def kernel_matrix(bunch: Bunch, fit: Fitted) -> Drawn:
     """The kernel on the hidden representation of the best run, items sorted by their classes."""
     chosen = np.sort(np.random.default_rng(0).choice(len(bunch.target), KERNEL_ITEMS, replace=False))
     hidden = fit.model.transform(bunch.data[chosen])
-    K = gaussian_kernel(torch.from_numpy(hidden)).numpy()
+    loss = DDCLoss.paper()
+    K = gaussian_kernel(
+        torch.from_numpy(hidden), bandwidth=loss.bandwidth, bandwidth_rule=loss.bandwidth_rule
+    ).numpy()
     return plots.kernel_matrix(K, bunch.target[chosen]), {"items": KERNEL_ITEMS}
 
 
@@ -171,3 +175,24 @@ def restarts(bunch: Bunch, fit: Fitted) -> Drawn:
     histories = [run["history"] for run in fit.model.runs_]
     curves = [curve(snapshots, bunch.target) for snapshots in fit.snapshots]
     return plots.restarts(histories, fit.model.voters_, curves), {"curves": curves}
+
+
+def numbers_of_clusters(bunch: Bunch, fit: None) -> Drawn:
+    """Which number of clusters restarts find again."""
+    return _scanned(bunch, range(5, 14), DDC(n_init=6, max_iter=1000, random_state=0))
+
+
+def numbers_of_clusters_briefly(bunch: Bunch, fit: None) -> Drawn:
+    """The same for two numbers."""
+    return _scanned(bunch, range(2, 4), DDC(n_init=2, max_iter=50, random_state=0))
+
+
+def _scanned(bunch: Bunch, ks: range, model: DDC) -> Drawn:
+    found = scan(bunch.data, ks, model=model)
+    advice = found.recommendation
+    said = "unclear" if advice.n_clusters is None else f"{advice.n_clusters} clusters"
+    facts = {
+        "said": f"The scan says: {said} (confidence {advice.confidence:.2f}); {advice.reason}.",
+        "stability": {str(row["k"]): round(row["stability"], 4) for row in found.rows},
+    }
+    return plots.scan(found), facts

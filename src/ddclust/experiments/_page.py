@@ -341,6 +341,8 @@ def _figures(place: Place) -> Iterable[str]:
 
 
 def _facts(facts: dict[str, Any]) -> str:
+    if "said" in facts:
+        return f"{facts['said']} "
     accuracy = facts.get("ACC")
     if isinstance(accuracy, float):
         return f"ACC {_percent(accuracy)} %. "
