@@ -21,6 +21,7 @@ IMAGES = {"mnist": 10, "seals-3": 3, "seals-2": 2}
 TEXTS = {"reuters": 4, "agnews": 4, "rcv1-subset": 4, "rcv1-subset-balanced": 4, "reuters21578-balanced": 4}
 CLUSTERS = {**IMAGES, **TEXTS}
 ABLATED = {"mnist": 10, "rcv1-subset": 4}
+RCV1_SIZES = [2043, 1525, 1132, 407]  # of the classes of the subset
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,9 @@ def beyond(budget: str) -> Iterator[Cell]:
         ("seals-3", "photo", 3): (images | {"augment": Photo()}, 900, None),
         ("agnews", "dropout-neighbors", 4): (texts | even | many, 500, None),
         ("rcv1-subset", "dropout-neighbors", 4): (texts | uneven | many, 500, None),
+        ("rcv1-subset", "equal-sizes", 4): (texts | even, 500, None),
+        ("rcv1-subset", "k-means-sizes", 4): (texts | even | {"cluster_sizes": "k-means"}, 500, None),
+        ("rcv1-subset", "given-sizes", 4): (texts | even | {"cluster_sizes": RCV1_SIZES}, 500, None),
         ("digits", "plain", 10): ({"learning_rate": 1e-3}, 1500, None),
         ("digits", "links-500", 10): ({"learning_rate": 1e-3}, 1500, RandomLinks(500)),
         ("digits", "affine", 10): (images, 1500, None),
@@ -290,6 +294,9 @@ ABOUT = {
     "affine-neighbors": "every image with such a copy of itself or of one of its nearest neighbours.",
     "16-into-10": "the same with sixteen clusters, merged into ten by their divergence.",
     "dropout-neighbors": "every text with itself or one of its twenty nearest neighbours, most words left out.",
+    "equal-sizes": "the same of six starts, drawn to clusters of one size by a weight of 50.",
+    "k-means-sizes": "the same, drawn to the sizes of the clusters that k-means finds.",
+    "given-sizes": "the same, drawn to the true sizes of the classes, as a user might know them.",
     "links-500": "500 random pairs of items, with the truth whether they share a class.",
     "titles-and-bodies": "two views, each with its own network, against either alone.",
 }
