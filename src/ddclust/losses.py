@@ -464,8 +464,8 @@ def _check_choices(
 class DDCLoss:
     """The choices of :func:`ddc_loss`, held together and checked; call it with (hidden, assignments).
 
-    The defaults are those of the group's later code, :meth:`paper` has the reading that comes closest to the paper's
-    results. The text taken literally is ``DDCLoss(bandwidth_rule="median", reduction="sum")``. ``start_balance`` is the weight of the second
+    The defaults are the reading of the paper that comes close to its results. The text taken
+    literally is ``DDCLoss(bandwidth_rule="median", reduction="sum")``. ``start_balance`` is the weight of the second
     term when training starts, from which it falls to its own within the first third (see :meth:`at`).
 
     Examples
@@ -504,10 +504,10 @@ class DDCLoss:
 
         Examples
         --------
-        >>> DDCLoss.paper() == DDCLoss(bandwidth_rule="median")
+        >>> DDCLoss.paper() == DDCLoss()
         True
         """
-        return cls(bandwidth=0.15, bandwidth_rule="median", reduction="mean")
+        return cls(bandwidth=0.15, bandwidth_rule="squared_median", reduction="mean")
 
     @classmethod
     def for_partners(cls, n_clusters: int) -> Self:

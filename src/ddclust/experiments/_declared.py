@@ -95,11 +95,11 @@ SIZES = {
 assert tuple(SIZES) == BUDGETS
 
 
-def table1_fits(data: str, size: Budget) -> Fits:
+def table1_fits(data: str, size: Budget, loss: DDCLoss | None = None) -> Fits:
     """DDC and DDC-VOTE: the best of many restarts, and the vote of the best three."""
     iterations = size.iterations.get(data, size.iterations["images" if data in IMAGES else "texts"])
     params: dict[str, Any] = {
-        "loss": DDCLoss.paper(),
+        "loss": loss or DDCLoss.paper(),
         "n_init": size.restarts,
         "n_vote": 3,
         "max_iter": iterations,
@@ -154,7 +154,7 @@ SUBSETS = {
 
 
 def table2(budget: str) -> Iterator[Cell]:
-    """Table 2: all subsets of the terms of the loss, with the bandwidth of the group's later code."""
+    """Table 2: all subsets of the terms of the loss."""
     for data, k in ABLATED.items():
         for name, numbers in SUBSETS.items():
             loss = DDCLoss(terms=tuple(TERMS[number] for number in numbers))
@@ -162,7 +162,7 @@ def table2(budget: str) -> Iterator[Cell]:
 
 
 def divergences(budget: str) -> Iterator[Cell]:
-    """Section 5.5: other divergences in place of Cauchy-Schwarz; the bandwidth is that of Table 2."""
+    """Section 5.5: other divergences in place of Cauchy-Schwarz."""
     for name in ("cauchy_schwarz", "kullback_leibler", "kullback_leibler_cosine"):
         fits = repeated_fits("mnist", SIZES[budget], DDCLoss(divergence=name))
         yield Cell("divergences", "mnist", name, 10, fits, budget)
@@ -223,6 +223,9 @@ VARIATIONS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
+TABLE_1_BY_MEDIAN = "table-1-by-median"  # the reading that is the best of the few iterations, as in Table 1
+
+
 def readings(budget: str) -> Iterator[Cell]:
     """Which reading of the paper comes closest to its results."""
     size = SIZES[budget]
@@ -239,6 +242,8 @@ def readings(budget: str) -> Iterator[Cell]:
             yield Cell("readings", data, f"{rule}-{reduction}-{init}", k, fits, budget)
         for name, changed in VARIATIONS[data].items():
             yield Cell("readings", data, name, k, Fits({**changed, **shared}), budget)
+        fits = table1_fits(data, size, DDCLoss(bandwidth_rule="median"))
+        yield Cell("readings", data, TABLE_1_BY_MEDIAN, k, fits, budget)
 
 
 def beyond(budget: str) -> Iterator[Cell]:
@@ -251,7 +256,7 @@ def beyond(budget: str) -> Iterator[Cell]:
     twice = {"loss": DDCLoss(weights=(4.5, 5, 4.5), start_balance=50)}
     some = {} if is_quick else {"n_init": 8, "early_elimination": True}
     texts = {"neighbors": 20, "augment": Dropout(0.8), "learning_rate": 4e-4, "batch_size": 200}
-    many = {} if is_quick else {"n_init": 20, "n_vote": 5, "early_elimination": True}
+    many = {} if is_quick else {"n_init": 10, "n_vote": 10}
     stories = {"learning_rate": 1e-4, "schedule": "cosine"}
     # Topics of news are of one size in AG News, and are not in the RCV1 subset.
     even = {"loss": DDCLoss(weights=(0.2, 50, 0.2))}
