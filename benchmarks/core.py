@@ -40,7 +40,7 @@ def loss_share(name, network, shape) -> dict:
 def predict_speed(n=70_000) -> dict:
     """The bare network on ready float batches of the same size, over predict on uint8 images."""
     X = np.random.default_rng(0).integers(0, 255, size=(n, 28, 28), dtype=np.uint8)
-    model = DDC(10, n_init=1, max_iter=2, random_state=0, n_jobs=1).fit(X[:1000])
+    model = DDC(10, augment=None, n_init=1, max_iter=2, random_state=0, n_jobs=1).fit(X[:1000])
     batches = [torch.rand(CHUNK, 1, 28, 28) for _ in range(4)]
     network = model.modules_[0]
 
@@ -63,7 +63,7 @@ import numpy as np
 from ddclust import DDC
 n = int(sys.argv[1])
 X = np.random.default_rng(0).integers(0, 255, size=(n, 28, 28), dtype=np.uint8)
-DDC(10, n_init=1, max_iter=50, random_state=0).fit(X)
+DDC(10, augment=None, n_init=1, max_iter=50, random_state=0).fit(X)
 print(json.dumps({{"peak": peak(), "data": X.nbytes / 2**20}}))
 """
 
@@ -88,7 +88,7 @@ def ring_and_disc() -> dict:
     accuracies = []
     for seed in range(10):
         circles = load_circles(random_state=seed)
-        model = DDC(2, n_init=1, max_iter=2000, random_state=seed).fit(circles.data)
+        model = DDC(2, augment=None, n_init=1, max_iter=2000, random_state=seed).fit(circles.data)
         accuracies.append(clustering_accuracy(circles.target, model.labels_))
     good = sum(accuracy >= 0.99 for accuracy in accuracies)
     return {
@@ -115,7 +115,7 @@ def fit_overhead() -> dict:
             total.backward()
             optimizer.step()
 
-    model = DDC(10, n_init=1, max_iter=steps, random_state=0)
+    model = DDC(10, augment=None, n_init=1, max_iter=steps, random_state=0)
     values = [seconds(lambda: model.fit(X)) / seconds(bare) for _ in range(5)]
     return {
         "what": "fit of 200 steps on 10,000 images / its bare steps",

@@ -37,7 +37,7 @@ class Tiny(nn.Module):
 """
 MAPPED = f"""{PEAK}{TINY}
 X = np.load(PATH, mmap_mode="r")
-DDC(10, network=Tiny, n_init=1, max_iter=200, random_state=0).fit(X)
+DDC(10, augment=None, network=Tiny, n_init=1, max_iter=200, random_state=0).fit(X)
 print(peak())
 """
 SPARSE = f"""{PEAK}
@@ -49,9 +49,9 @@ rng = np.random.default_rng(0)
 indices = rng.integers(0, d, size=n * words, dtype=np.int32)
 X = scipy.sparse.csr_matrix((rng.random(n * words, dtype=np.float32), indices, np.arange(0, n * words + 1, words)), shape=(n, d))
 X.sum_duplicates()
-DDC(4, n_init=1, max_iter=10, random_state=0).fit(X[:1000])  # what torch and the network need
+DDC(4, augment=None, n_init=1, max_iter=10, random_state=0).fit(X[:1000])  # what torch and the network need
 before = peak()
-DDC(4, n_init=1, max_iter=300, random_state=0).fit(X)
+DDC(4, augment=None, n_init=1, max_iter=300, random_state=0).fit(X)
 print(peak() - before)
 """
 
@@ -114,7 +114,7 @@ def throughput(folder: Path) -> list[dict]:
     mapped = np.load(folder / "mnist.npy", mmap_mode="r")
 
     def fit(data):
-        DDC(10, n_init=1, max_iter=200, random_state=0).fit(data)
+        DDC(10, augment=None, n_init=1, max_iter=200, random_state=0).fit(data)
 
     def batches(data):
         source = BatchSource(data, Scaling.of(data))

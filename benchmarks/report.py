@@ -16,7 +16,9 @@ if __name__ == "__main__":
     mnist = mnist_or_exit()
     ratios, pages = [], []
     for seed in range(REPEATS):
-        model = DDC(10, n_init=1, max_iter=1400, patience=None, random_state=seed).fit(mnist.data)
+        model = DDC(10, augment=None, n_init=1, max_iter=1400, patience=None, random_state=seed).fit(
+            mnist.data
+        )
         took = seconds(lambda model=model: pages.append(report_page(model, mnist.data, truth=mnist.target)))
         ratios.append(took / model.runs_[0]["seconds"])
         print(f"{took:.1f} s, training {model.runs_[0]['seconds']:.1f} s", flush=True)

@@ -19,7 +19,7 @@ STEPS = 100
 
 
 def plan(threads: int):
-    model = DDC(10, max_iter=STEPS, patience=None)
+    model = DDC(10, augment=None, max_iter=STEPS, patience=None)
     model.item_shape_ = X.shape[1:]
     return replace(model._plan(X), threads=threads)
 

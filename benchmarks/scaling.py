@@ -104,7 +104,7 @@ def memory_of_a_batch() -> list[dict]:
 def saving() -> list[dict]:
     """A model's save and load against its bare tensors."""
     X = np.random.default_rng(0).integers(0, 255, size=(70_000, 28, 28), dtype=np.uint8)
-    model = DDC(10, n_init=1, max_iter=2, random_state=0).fit(X)
+    model = DDC(10, augment=None, n_init=1, max_iter=2, random_state=0).fit(X)
     _, tensors = describe(model)
     tensors = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     with tempfile.TemporaryDirectory() as folder:

@@ -253,7 +253,7 @@ def bare_steps(network, shape, steps):
 def fit_overhead(epochs, n, repeats) -> dict:
     """A fit, with its batches, history, final judgement and labels, over as many bare steps on a ready batch."""
     X, steps = data(IMAGE, n), epochs * n // BATCH
-    model = DDC(K, n_init=1, max_iter=steps, batch_size=BATCH, patience=None, random_state=0)
+    model = DDC(K, augment=None, n_init=1, max_iter=steps, batch_size=BATCH, patience=None, random_state=0)
     return {
         "what": f"fit of {epochs} epochs of {n:,} 28x28 images / its bare training steps",
         "target": "<= 1.1",
