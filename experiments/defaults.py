@@ -56,6 +56,7 @@ table below: on digits as vectors they gain much, on the three small tables they
 **Where they are wrong.** Copies assume that a turned or moved image shows the same: not so for arrows, 6 and 9 upside down
 (20 degrees are safe), or where the position is what matters. The partners' loss draws clusters to similar sizes; where
 classes differ much in size, set `balance=1` or give `cluster_sizes`. Neighbours assume that near items are of one kind.
+On the aerial photographs of seals, copies (of `Photo()`) gave a higher NMI and a lower ACC than none.
 `augment=None` leaves all of that out, and `DDC.paper(n_clusters)` is the paper's own protocol.
 
 ACC of the label-free choice of four restarts of 1,000 iterations, for two seeds:
