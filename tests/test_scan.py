@@ -39,6 +39,13 @@ def quick(**options):
     return DDC(**options)
 
 
+def test_of_a_plateau_the_first_number_is_recommended():
+    found = recommend(rows_of({8: 0.68, 9: 0.79, 10: 0.886, 11: 0.867, 12: 0.877, 13: 0.877}))
+    assert found.n_clusters == 10
+    assert found.confidence > 0.9
+    assert "the finer k = 11, 12, 13 are as stable" in found.reason
+
+
 def test_the_peak_is_recommended():
     found = recommend(rows_of({2: 0.6, 3: 0.7, 4: 0.98, 5: 0.8}, spread=0.02))
     assert (found.n_clusters, found.confidence) == (4, 1.0)
@@ -59,10 +66,10 @@ def test_too_little_stability_is_unclear():
 
 
 def test_an_answer_that_hangs_on_few_restarts_is_unclear():
-    found = recommend(rows_of({2: 0.5, 3: 0.95, 4: 0.901}, spread=0.2))
+    found = recommend(rows_of({2: 0.5, 3: 0.901, 4: 0.95}, spread=0.2))
     assert found.n_clusters is None
     assert found.confidence < 0.6
-    assert "the answer might be k = 3" in found.reason
+    assert "the answer might be k = 4" in found.reason
 
 
 def test_numbers_whose_clusters_are_not_all_used_do_not_count():

@@ -33,7 +33,7 @@ from ddclust.text import StemVectorizer, checked_texts, is_text
 
 # Below this no number of clusters is found again by restarts.
 STABLE = 0.8
-# Stabilities that differ by less are alike; of such numbers the largest says most about the data.
+# Stabilities that differ by less are alike.
 ALIKE = 0.05
 # A recommendation that fewer of the resamplings repeat is none.
 CONFIDENT = 0.6
@@ -139,8 +139,9 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
 
     - Only numbers count of which most restarts use all clusters.
     - If not even the best stability is .8, the number is unclear.
-    - Else it is the largest number whose stability is at most .05 below the best. (If a division of the data is stable,
-      coarser ones often are, too; a finer one that is stable says more.)
+    - Else numbers count as stable whose stability is at most .05 below the best, and it is the largest of them that comes
+      after one that is not. (If a division of the data is stable, coarser ones often are, too, and a finer one says more;
+      but numbers that directly follow it and are as stable mostly divide its clusters further.)
     - Its confidence is the share of resamplings of the restarts that give the same number. Below .6 it is unclear.
 
     Parameters
@@ -179,9 +180,10 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
         return Recommendation(
             None, confidence, f"{at}, but with a few other restarts the answer might be {what}"
         )
-    alike = ks[counts & (stability >= stability[best] - ALIKE) & (ks != found)]
-    if len(alike):
-        at += f"; the coarser k = {', '.join(map(str, alike.tolist()))} {'is' if len(alike) == 1 else 'are'} as stable"
+    alike = ks[counts & (stability >= stability[best] - ALIKE)]
+    for kind, others in (("coarser", alike[alike < found]), ("finer", alike[alike > found])):
+        if len(others):
+            at += f"; the {kind} k = {', '.join(map(str, others.tolist()))} {'is' if len(others) == 1 else 'are'} as stable"
     if found == ks[counts].max() and len(ks) > 1:
         at += "; it is the largest number that counts, so larger ones may be worth a scan"
     return Recommendation(found, confidence, at)
@@ -193,8 +195,10 @@ def _choices(
     """The number for each row of stabilities, 0 where it is unclear."""
     stabilities = np.where(counts, stabilities, -np.inf)
     best = stabilities.max(axis=1, keepdims=True)
-    largest = np.where(stabilities >= best - ALIKE, ks, 0).max(axis=1)
-    return np.where(best[:, 0] >= STABLE, largest, 0)
+    alike = stabilities >= best - ALIKE
+    begins = alike.copy()
+    begins[:, 1:] &= ~alike[:, :-1]
+    return np.where(best[:, 0] >= STABLE, np.where(begins, ks, 0).max(axis=1), 0)
 
 
 def _resampled(rows: Sequence[Row]) -> NDArray[np.float64]:

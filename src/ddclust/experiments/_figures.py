@@ -179,7 +179,7 @@ def restarts(bunch: Bunch, fit: Fitted) -> Drawn:
 
 def numbers_of_clusters(bunch: Bunch, fit: None) -> Drawn:
     """Which number of clusters restarts find again."""
-    return _scanned(bunch, range(5, 14), DDC(n_init=6, max_iter=1000, random_state=0))
+    return _scanned(bunch, range(8, 14), DDC(n_init=6, max_iter=1000, random_state=0))
 
 
 def numbers_of_clusters_briefly(bunch: Bunch, fit: None) -> Drawn:
@@ -193,6 +193,6 @@ def _scanned(bunch: Bunch, ks: range, model: DDC) -> Drawn:
     said = "unclear" if advice.n_clusters is None else f"{advice.n_clusters} clusters"
     facts = {
         "said": f"The scan says: {said} (confidence {advice.confidence:.2f}); {advice.reason}.",
-        "stability": {str(row["k"]): round(row["stability"], 4) for row in found.rows},
+        "rows": found.rows,
     }
     return plots.scan(found), facts
