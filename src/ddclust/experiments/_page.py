@@ -31,7 +31,8 @@ The paper is Kampffmeyer et al., *Deep Divergence-Based Approach to Clustering*,
 """
 BEYOND = """`ddclust reproduce beyond`. Partners of items (changed copies, neighbours), links and views, which the paper has
 not, and below each the methods of Table 1. Every run trains from scratch without classes, but the augmentation's strength,
-the weights of the loss, the numbers of neighbours and the learning rates of partners were chosen with the classes of MNIST, AG News and the RCV1 subset in sight."""
+the weights of the loss, the numbers of neighbours, of topics and of starts, and the learning rates of partners were chosen
+with the classes of MNIST, AG News and the RCV1 subset in sight."""
 
 
 def write_page(place: Place) -> None:
