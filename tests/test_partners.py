@@ -34,6 +34,20 @@ def half_noise(x):
     return x + 0.5 * torch.randn(x.shape)
 
 
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({}, "Affine(rotation=20.0"),
+        ({"augment": half_noise, "neighbors": 3}, "half_noise of the item or one of its 3 nearest neighbours"),
+        ({"neighbors": 3}, "one of its 3 nearest neighbours"),
+        ({"augment": None}, "none"),
+    ],
+)
+def test_a_verbose_fit_says_which_partners_items_have(images, capsys, params, said):
+    quick(2, max_iter=2, verbose=True, **params).fit(images)
+    assert f"Partners: {said}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("shape", [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)])
 @pytest.mark.parametrize("augment", ["affine", "photo"])
 def test_images_of_every_layout(images, shape, augment):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -375,6 +376,8 @@ class DDC(NetworkClusterer):
             epochs = self._snapshot_epochs()
             links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
             plan = self._plan(X, links)
+            if self.verbose:
+                print(f"Partners: {self._partners(X)}", file=sys.stderr)
             self._n_features_out = self._check_network_and_loss(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             states = self._run_restarts(X, plan, seeds.tolist(), epochs)

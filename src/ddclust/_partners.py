@@ -26,6 +26,20 @@ class Partners(NamedTuple):
     def exist(self) -> bool:
         return self.augment is not None or self.neighbors is not None
 
+    def __str__(self) -> str:
+        """In words.
+
+        Examples
+        --------
+        >>> print(Partners(Dropout(0.5), 3))
+        Dropout(rate=0.5) of the item or one of its 3 nearest neighbours
+        """
+        near = f"one of its {self.neighbors} nearest neighbours" if self.neighbors is not None else ""
+        if self.augment is None:
+            return near or "none"
+        name = getattr(self.augment, "__name__", None) or repr(self.augment)
+        return f"{name} of the item" + (f" or {near}" if near else "")
+
 
 ALONE = Partners()
 OF_IMAGES = Partners(Affine(), 2)
