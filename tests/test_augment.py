@@ -82,6 +82,27 @@ def test_every_image_is_changed_in_its_own_way():
     assert len(torch.unique(copies.flatten(1), dim=0)) == 20
 
 
+def test_a_cut_darkens_the_top_or_the_bottom_of_what_is_bright():
+    x = torch.zeros(1, 1, 10, 6)
+    x[:, :, 2:8] = 0.5  # six rows of light
+    copies = Affine(**STILL, cut=0.2)(x.repeat(400, 1, 1, 1))
+    assert set(copies.unique().tolist()) == {0.0, 0.5}
+    lit = copies.amax(dim=(1, 3)) > 0  # (copies, rows)
+    found = {tuple(row.nonzero().flatten().tolist()) for row in lit}
+    assert found == {tuple(range(2 + top, 8 - bottom)) for top, bottom in [(0, 0), (1, 0), (2, 0), (0, 1), (0, 2)]}
+    assert 0.5 < (lit.sum(dim=1) == 6).float().mean() < 0.8  # half are not cut, and a third of the others by no row
+
+
+def test_a_cut_leaves_a_black_image_black():
+    assert not Affine(cut=0.3)(torch.zeros(20, 1, 8, 8)).any()
+
+
+def test_photographs_are_cut_too():
+    copies = Photo(**STILL | DARK, cut=0.5)(torch.ones(50, 3, 8, 8))
+    assert (copies == 0).any()
+    assert (copies == 1).any()
+
+
 def test_affine_stays_within_its_strengths():
     copies = Affine(**STILL | {"shift": 1 / 9})(spot(4, 4).repeat(300, 1, 1, 1))
     places = torch.tensor([centre_of_mass(copy[None]) for copy in copies])
@@ -172,6 +193,7 @@ def test_choices_are_plain_frozen_and_comparable(augmentation):
         (Affine, {"rotation": -1}, "rotation=-1"),
         (Affine, {"shift": float("nan")}, "shift=nan"),
         (Affine, {"scale": 1}, "scale=1 must be less than 1"),
+        (Affine, {"cut": 1}, "cut=1 must be less than 1"),
         (Affine, {"padding": "white"}, "padding must be one of"),
         (Photo, {"flip": 1.5}, "flip=1.5 is a probability"),
         (Photo, {"tint": float("inf")}, "tint=inf"),

@@ -17,6 +17,7 @@ from torch.nn.functional import affine_grid, grid_sample
 
 Augmentation = Callable[[Tensor], Tensor]
 
+BLACK = 0.1  # values up to here are no part of what an image shows
 PADDINGS = ("zeros", "border", "reflection")
 
 
@@ -36,6 +37,9 @@ class Affine:
         Pixels at most by which a row is moved against the one below.
     padding : {"zeros", "border", "reflection"}, default="zeros"
         What comes in from outside: the darkest value, the nearest pixel, or the image mirrored.
+    cut : float, default=0
+        Share of the height at most that goes dark at the top or the bottom of half of the images, counted from where
+        they begin to be brighter than black.
 
     Examples
     --------
@@ -48,17 +52,24 @@ class Affine:
     scale: float = 0.2
     shear: float = 0.3
     padding: str = "zeros"
+    cut: float = 0.0
 
     def __post_init__(self) -> None:
         _make_numbers(self)
         if self.scale >= 1:
             raise ValueError(f"scale={self.scale:g} must be less than 1: images cannot shrink to nothing.")
+        if self.cut >= 1:
+            raise ValueError(f"cut={self.cut:g} must be less than 1: something must be left.")
         if self.padding not in PADDINGS:
             raise ValueError(f"padding must be one of {PADDINGS}, got {self.padding!r}.")
 
     def __call__(self, x: Tensor) -> Tensor:
         _check_images(self, x)
-        return _resampled(x, self._matrices(len(x)), self.padding)
+        return self._moved(x, self._matrices(len(x)))
+
+    def _moved(self, x: Tensor, matrices: Tensor) -> Tensor:
+        x = _resampled(x, matrices, self.padding)
+        return _without_ends(x, self.cut) if self.cut else x
 
     def _matrices(self, n: int) -> Tensor:
         """(n, 2, 3): where in the image, in pixels from its centre, each pixel of the copy comes from.
@@ -84,7 +95,7 @@ class Photo(Affine):
 
     Parameters
     ----------
-    rotation, shift, scale, shear : float
+    rotation, shift, scale, shear, cut : float
         As of :class:`Affine`.
     padding : {"zeros", "border", "reflection"}, default="reflection"
     flip : float, default=0.5
@@ -122,7 +133,7 @@ class Photo(Affine):
         matrices = self._matrices(n)
         mirrored = torch.rand(n) < self.flip
         matrices[mirrored, :, 0] *= -1  # what comes from the left comes from the right
-        x = _resampled(x, matrices, self.padding)
+        x = self._moved(x, matrices)
         drawn = 2 * torch.rand(n, 3 + channels, 1, 1) - 1
         drawn = drawn.to(x.device)
         if channels > 1:
@@ -196,6 +207,21 @@ def _resampled(x: Tensor, matrices: Tensor, padding: str) -> Tensor:
     matrices = matrices * torch.tensor([[1, height / width, 1], [width / height, 1, 1]])
     grid = affine_grid(matrices.to(x), list(x.shape), align_corners=False)
     return grid_sample(x, grid, mode="bilinear", padding_mode=padding, align_corners=False)
+
+
+def _without_ends(x: Tensor, cut: float) -> Tensor:
+    """Half of the images, each without its topmost or lowest rows: ``cut`` of the height at most, from what is not black."""
+    n, _, height, _ = x.shape
+    drawn = torch.rand(n, 3).to(x.device)
+    share, is_cut, is_top = drawn[:, 0], drawn[:, 1] < 0.5, drawn[:, 2] < 0.5
+    n_rows = (share * is_cut * (cut * height + 1)).floor()
+    bright = (x.amax(dim=(1, 3)) > BLACK).float()  # (n, height)
+    first, last = bright.argmax(dim=1), height - 1 - bright.flip(1).argmax(dim=1)
+    row = torch.arange(height, device=x.device)
+    top = row < (first + n_rows)[:, None]
+    bottom = row > (last - n_rows)[:, None]
+    gone = torch.where(is_top[:, None], top, bottom)
+    return x.masked_fill(gone[:, None, :, None], 0)
 
 
 def _make_numbers(strengths: Any) -> None:

@@ -27,6 +27,7 @@ LATER: dict[str, Any] = {
     "n_final": None,
     "criterion": "loss",
     "balance": None,
+    "cut": 0.0,
 }
 # What experiments do not leave to defaults, which depend on the data.
 ALONE = {"augment": None, "neighbors": None}
@@ -60,8 +61,6 @@ class Fits:
         model = self.model(n_clusters)
         has_partners = model.augment is not None or model.neighbors is not None
         params = params_to_json(model.get_params(deep=False) | {"loss": model._loss(has_partners)})
-        if "DDCLoss" in params["loss"]:
-            params["loss"] = {"DDCLoss": _without_later(params["loss"]["DDCLoss"])}
         params = _without_later(params)
         return {
             "method": "ddc",
@@ -71,8 +70,15 @@ class Fits:
         } | ({} if self.given is None else {"given": {type(self.given).__name__: asdict(self.given)}})  # type: ignore[call-overload]
 
 
-def _without_later(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if name not in LATER or LATER[name] != value}
+def _without_later(params: Any) -> Any:
+    """The same without what came later, also within losses and augmentations."""
+    if not isinstance(params, dict):
+        return params
+    return {
+        name: _without_later(value)
+        for name, value in params.items()
+        if name not in LATER or LATER[name] != value
+    }
 
 
 @dataclass(frozen=True)

@@ -267,6 +267,7 @@ def beyond(budget: str) -> Iterator[Cell]:
     fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
         ("mnist", "affine", 10): (images | twice | some, 4200, None),
         ("mnist", "affine-neighbors", 10): (near_images, 2100, None),
+        ("mnist", "cut-neighbors", 10): (near_images | {"augment": Affine(cut=0.2)}, 4200, None),
         ("mnist", "16-into-10", 16): (near_images | {"n_final": 10, "n_init": 3, "n_vote": 3}, 1400, None),
         ("seals-3", "photo", 3): (images | {"augment": Photo()}, 900, None),
         ("agnews", "dropout-neighbors", 4): (texts | even | many, 500, None),
@@ -303,7 +304,8 @@ ABOUT = {
     "photo": "the same, mirrored and in another light and colour.",
     "neighbors": "every item with one of its nearest neighbours as its partner.",
     "affine-neighbors": "every image with such a copy of itself or of one of its nearest neighbours.",
-    "16-into-10": "the same with sixteen clusters, merged into ten by their divergence.",
+    "cut-neighbors": "the same twice as long, half of the copies without some rows at the top or the bottom.",
+    "16-into-10": "every image as in affine-neighbors, with sixteen clusters, merged into ten by their divergence.",
     "dropout-neighbors": "every text with itself or one of its twenty nearest neighbours, most words left out.",
     OTHER_STARTS: "the same of ten other starts, run once, after all settings had been chosen.",
     "equal-sizes": "the same of six starts, drawn to clusters of one size by a weight of 50.",
