@@ -258,7 +258,7 @@ def beyond(budget: str) -> Iterator[Cell]:
     # From before for_partners took half of it.
     twice = {"loss": DDCLoss(weights=(4.5, 5, 4.5), start_balance=50)}
     some = {} if is_quick else {"n_init": 8, "early_elimination": True}
-    texts = {"neighbors": 20, "augment": Dropout(0.8), "learning_rate": 4e-4, "batch_size": 200}
+    texts = {"neighbors": 20, "augment": Dropout(0.8), "learning_rate": 3e-3, "batch_size": 200}
     many = {} if is_quick else {"n_init": 10, "n_vote": 10}
     stories = {"learning_rate": 1e-4, "schedule": "cosine"}
     # Topics of news are of one size in AG News, and are not in the RCV1 subset.
@@ -270,13 +270,13 @@ def beyond(budget: str) -> Iterator[Cell]:
         ("mnist", "cut-neighbors", 10): (near_images | {"augment": Affine(cut=0.2)}, 4200, None),
         ("mnist", "16-into-10", 16): (near_images | {"n_final": 10, "n_init": 3, "n_vote": 3}, 1400, None),
         ("seals-3", "photo", 3): (images | {"augment": Photo()}, 900, None),
-        ("agnews", "dropout-neighbors", 4): (texts | even | many, 500, None),
-        ("rcv1-subset", "dropout-neighbors", 4): (texts | uneven | many, 500, None),
-        ("agnews", OTHER_STARTS, 4): (texts | even | many, 500, None),
-        ("rcv1-subset", OTHER_STARTS, 4): (texts | uneven | many, 500, None),
-        ("rcv1-subset", "equal-sizes", 4): (texts | even, 500, None),
-        ("rcv1-subset", "k-means-sizes", 4): (texts | even | {"cluster_sizes": "k-means"}, 500, None),
-        ("rcv1-subset", "given-sizes", 4): (texts | even | {"cluster_sizes": RCV1_SIZES}, 500, None),
+        ("agnews", "dropout-neighbors", 4): (texts | even | many, 1500, None),
+        ("rcv1-subset", "dropout-neighbors", 4): (texts | uneven | many, 1500, None),
+        ("agnews", OTHER_STARTS, 4): (texts | even | many, 1500, None),
+        ("rcv1-subset", OTHER_STARTS, 4): (texts | uneven | many, 1500, None),
+        ("rcv1-subset", "equal-sizes", 4): (texts | even, 1500, None),
+        ("rcv1-subset", "k-means-sizes", 4): (texts | even | {"cluster_sizes": "k-means"}, 1500, None),
+        ("rcv1-subset", "given-sizes", 4): (texts | even | {"cluster_sizes": RCV1_SIZES}, 1500, None),
         ("digits", "plain", 10): ({"learning_rate": 1e-3}, 1500, None),
         ("digits", "links-500", 10): ({"learning_rate": 1e-3}, 1500, RandomLinks(500)),
         ("digits", "affine", 10): (images, 1500, None),
