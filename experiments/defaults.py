@@ -45,7 +45,7 @@ from its results (`experiments/results/defaults-*.json`).
 | several views | none |
 
 Dense data of more than 2 GiB as float32 have copies only. With partners the loss is
-`DDCLoss.for_partners(n_clusters)`, the learning rate 3e-3 (convolutional) or 1e-4 (fully connected) and falls along a
+`DDCLoss.for_partners(n_clusters)`, the learning rate 3e-3 (images and texts) or 1e-4 (dense vectors) and falls along a
 cosine to the end of 3,500 iterations; four restarts, of which the one with the lowest loss is kept.
 
 **Chosen with classes in sight:** the strengths, the numbers of neighbours, the weights of the loss and the rates, on MNIST,

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from ddclust.consensus import aligning_order, combine, count_votes, majority_vote
+from ddclust.consensus import (
+    aligning_order,
+    averaged_with_neighbors,
+    combine,
+    count_votes,
+    majority_vote,
+)
 
 
 def test_majority_after_alignment():
@@ -71,3 +77,11 @@ def test_nothing_to_vote_on():
         majority_vote([])
     with pytest.raises(ValueError, match="one length"):
         majority_vote([[0, 1], [0]])
+
+
+def test_an_average_with_neighbours_equals_a_loop():
+    rng = np.random.default_rng(0)
+    A = rng.dirichlet(np.ones(3), size=20)
+    near = np.array([rng.choice(np.delete(np.arange(20), i), size=4, replace=False) for i in range(20)])
+    expected = np.array([(A[i] + sum(A[j] for j in near[i])) / 5 for i in range(20)])
+    np.testing.assert_allclose(averaged_with_neighbors(A, near), expected, rtol=1e-12)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from torch import nn
 
 from ddclust import DDC, DDCLoss
-from ddclust.consensus import majority_vote
+from ddclust.consensus import combine, majority_vote
 from ddclust.metrics import clustering_accuracy
 
 
@@ -383,3 +383,20 @@ def test_snapshots_are_not_saved_but_asked_for_again(blobs, tmp_path, snapshots)
     assert loaded.snapshots == [0, 1]
     assert not hasattr(loaded, "snapshots_")
     assert np.array_equal(loaded.fit(blobs[0]).snapshots_.probabilities, model.snapshots_.probabilities)
+
+
+def test_items_judged_together_with_their_neighbours(blobs):
+    X, _ = blobs
+    model = quick(n_init=2, n_vote=2, max_iter=60).fit(X)
+    smooth = model.smooth_member_probabilities(X, 4)
+    hidden = model.transform(X).astype(np.float64)
+    directions = hidden / np.linalg.norm(hidden, axis=1, keepdims=True)
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -np.inf)
+    own = model.member_probabilities(X)[0]
+    for i in range(0, len(X), 7):
+        near = np.argsort(-cosines[i], kind="stable")[:4]
+        np.testing.assert_allclose(smooth[0][i], (own[i] + own[near].sum(axis=0)) / 5, atol=1e-4)
+    assert np.array_equal(model.predict_smooth(X, 4), combine(smooth)[0].labels)
+    with pytest.raises(ValueError, match="n_neighbors=5 must be .* less than n_samples=5"):
+        model.predict_smooth(X[:5])

@@ -38,7 +38,10 @@ def half_noise(x):
     ("params", "said"),
     [
         ({}, "Affine(rotation=20.0"),
-        ({"augment": half_noise, "neighbors": 3}, "half_noise of the item or one of its 3 nearest neighbours"),
+        (
+            {"augment": half_noise, "neighbors": 3},
+            "half_noise of the item or one of its 3 nearest neighbours",
+        ),
         ({"neighbors": 3}, "one of its 3 nearest neighbours"),
         ({"augment": None}, "none"),
     ],
@@ -380,3 +383,18 @@ def test_contradictions_are_found_before_training(blobs, monkeypatch):
         quick().fit(blobs[0], must_link=[[0, 1], [1, 2]], cannot_link=[[0, 2]])
     with pytest.raises(LinkError, match="names item 150"):
         quick().fit(blobs[0], must_link=[[0, 150]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "rate"),
+    [
+        (scipy.sparse.csr_array, {}, 3e-3),
+        (np.asarray, {}, 1e-4),
+        (scipy.sparse.csr_array, {"augment": None}, 1e-5),
+        (scipy.sparse.csr_array, {"learning_rate": 0.5}, 0.5),
+    ],
+)
+def test_the_rate_that_goes_with_the_data(rng, kind, options, rate):
+    model = DDC(2, **options)
+    items = model._items(kind((rng.random((30, 5)) < 0.5).astype(np.float32)))
+    assert model._plan(items).learning_rate == rate

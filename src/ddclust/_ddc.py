@@ -40,6 +40,7 @@ from ddclust.views import ViewItems, ViewsNetwork, scaling_of_views
 BUILT_IN_NETWORKS: dict[str, Callable[..., nn.Module]] = {"conv": ConvNet, "mlp": MLP}
 LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
 PARTNERS_LEARNING_RATES = {"conv": 3e-3, "mlp": 1e-4}
+SPARSE_PARTNERS_LEARNING_RATES = {"mlp": 3e-3}
 PATIENCE = 10
 NEIGHBORS_FILE = "neighbors"
 
@@ -129,8 +130,8 @@ class DDC(NetworkClusterer):
     language : str, default="english"
         Of texts: whose word stems are counted. See :class:`ddclust.text.StemVectorizer`.
     learning_rate : float or "auto", default="auto"
-        Of Adam. ``"auto"``: 1e-3, and 1e-5 for the built-in mlp; with partners 3e-3 for the built-in conv, and 1e-4
-        for the mlp.
+        Of Adam. ``"auto"``: 1e-3, and 1e-5 for the built-in mlp; with partners 3e-3 for the built-in conv and for texts
+        and other sparse vectors, and 1e-4 for dense vectors.
     schedule : {"auto", "constant", "cosine"}, default="auto"
         Whether that is the rate of all iterations, or the first one's, from which it falls along half a cosine to 0 at
         ``max_iter``. ``"auto"``: the latter with partners.
@@ -479,7 +480,7 @@ class DDC(NetworkClusterer):
             tol=self.tol,
             patience=patience,
             batch_size=self.batch_size,
-            learning_rate=self._rate(kinds, partners.exist),
+            learning_rate=self._rate(kinds, partners.exist, is_sparse=isinstance(X, SparseItems)),
             rate_decays=rate_decays,
             device=resolve_device(self.device),
             threads=1 if self.n_init > 1 else torch.get_num_threads(),
@@ -517,11 +518,13 @@ class DDC(NetworkClusterer):
             return self.loss
         return DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
 
-    def _rate(self, kinds: Sequence[str], has_partners: bool) -> float:
+    def _rate(self, kinds: Sequence[str], has_partners: bool, *, is_sparse: bool) -> float:
         """The learning rate, that for networks of these kinds if none is given."""
         if not isinstance(self.learning_rate, str):
             return float(self.learning_rate)
-        rates = PARTNERS_LEARNING_RATES if has_partners else LEARNING_RATES
+        rates = LEARNING_RATES
+        if has_partners:
+            rates = SPARSE_PARTNERS_LEARNING_RATES if is_sparse else PARTNERS_LEARNING_RATES
         return max(rates.get(kind, 1e-3) for kind in kinds)
 
     def _run_restarts(

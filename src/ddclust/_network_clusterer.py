@@ -19,11 +19,12 @@ from tqdm import tqdm
 
 from ddclust._model_format import describe, params_from_json, params_to_json, restore
 from ddclust._validation import check_items, check_items_can_be_clustered, check_view_items, resolve_device
-from ddclust.consensus import Vote, aligning_order, combine
+from ddclust.consensus import Vote, aligning_order, averaged_with_neighbors, combine
 from ddclust.inference import outputs
 from ddclust.items import Items
 from ddclust.merging import merged_assignments
 from ddclust.metrics import order_by_size
+from ddclust.neighbors import neighbor_indices
 from ddclust.persistence import ModelFormatError, load_model, save_model
 from ddclust.sources import BatchSource, Scaling
 from ddclust.text import StemVectorizer, checked_texts, is_text
@@ -120,11 +121,35 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         """Soft assignments by each network that was kept, the best first, aligned to it."""
         return self._member_probabilities(self._source(X))
 
+    def predict_smooth(self, X: Any, n_neighbors: int = 5) -> NDArray[np.int64]:
+        """The clusters of items that are judged together with their nearest neighbours in X.
+
+        As :meth:`predict`, from :meth:`smooth_member_probabilities`: for many items that are clustered at once.
+        """
+        return combine(self.smooth_member_probabilities(X, n_neighbors))[0].labels
+
+    def smooth_member_probabilities(self, X: Any, n_neighbors: int = 5) -> list[NDArray[np.float32]]:
+        """As :meth:`member_probabilities`, each item's averaged with those of its nearest neighbours in X.
+
+        Neighbours are those in the direction of the network's own hidden representation, so an item's result
+        depends on its company.
+        """
+        source = self._source(X)
+        smooth = []
+        for module, probabilities in zip(self.modules_, self._member_probabilities(source), strict=True):
+            near = neighbor_indices(
+                self._hidden(module, source), n_neighbors, metric="cosine", verbose=self.verbose
+            )
+            smooth.append(averaged_with_neighbors(probabilities, near))
+        return smooth
+
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The hidden representation, of shape (n, d_hidden)."""
-        source = self._source(X)
+        return self._hidden(self.modules_[0], self._source(X))
+
+    def _hidden(self, module: nn.Module, source: BatchSource) -> NDArray[np.float32]:
         representation = np.empty((len(source), self._n_features_out), dtype=np.float32)
-        for rows, hidden, _ in outputs(self.modules_[0], source):
+        for rows, hidden, _ in outputs(module, source):
             representation[rows] = hidden.numpy()
         return representation
 

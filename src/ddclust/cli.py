@@ -226,7 +226,7 @@ def main() -> None:
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 3e-3 for conv, 1e-4 for mlp; with --augment none 1e-3 and 1e-5]",
+    help="[default: 3e-3 for images and texts, 1e-4 for vectors; with --augment none 1e-3 and 1e-5]",
 )
 @click.option(
     "--seed",
@@ -717,7 +717,7 @@ def compare(
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 3e-3 for conv, 1e-4 for mlp; with --augment none 1e-3 and 1e-5]",
+    help="[default: 3e-3 for images and texts, 1e-4 for vectors; with --augment none 1e-3 and 1e-5]",
 )
 @click.option(
     "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."

@@ -90,6 +90,30 @@ def aligning_order(
     return linear_sum_assignment(table.reshape(n_clusters, n_clusters), maximize=True)[1]
 
 
+def averaged_with_neighbors(
+    probabilities: NDArray[np.float32], neighbors: NDArray[np.integer]
+) -> NDArray[np.float32]:
+    """Each item's soft assignment averaged with those of its neighbours.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_samples, n_clusters)
+    neighbors : ndarray of int of shape (n_samples, n_neighbors)
+        Positions of items.
+
+    Examples
+    --------
+    >>> averaged_with_neighbors(np.array([[0.4, 0.6], [1.0, 0.0], [0.7, 0.3]]), np.array([[1, 2], [2, 0], [0, 1]]))
+    array([[0.7, 0.3],
+           [0.7, 0.3],
+           [0.7, 0.3]])
+    """
+    total = probabilities.copy()
+    for nearest in neighbors.T:
+        total += probabilities[nearest]
+    return total / (1 + neighbors.shape[1])
+
+
 def combine(probabilities: Sequence[NDArray[np.float32]]) -> tuple[Vote, NDArray[np.float32]]:
     """The vote of aligned soft assignments, and the mean assignment of the voters for the winner.
 

@@ -35,3 +35,16 @@ class TitlesAndBodies:
         texts = {"titles": [part[0] for part in parts], "bodies": [part[2] for part in parts]}
         views = [StemVectorizer().fit_transform(texts[name]) for name in self.views]
         return (views if len(views) > 1 else views[0]), {}
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The upper half of images or the lower one, or both as two views."""
+
+    views: tuple[str, ...] = ("upper", "lower")
+
+    def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
+        middle = bunch.data.shape[1] // 2
+        halves = {"upper": bunch.data[:, :middle], "lower": bunch.data[:, middle:]}
+        views = [halves[name] for name in self.views]
+        return (views if len(views) > 1 else views[0]), {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from sklearn.utils import Bunch
@@ -45,13 +45,15 @@ class Given(Protocol):
 class Fits:
     """Fits of DDC that differ by their seeds alone: so many times the best of ``n_init`` restarts.
 
-    Every run that a fit keeps (``n_vote`` of them) is scored, so ``n_vote=n_init`` scores all.
+    Every run that a fit keeps (``n_vote`` of them) is scored, so ``n_vote=n_init`` scores all. With ``smooth``, by the
+    clusters of items together with so many neighbours.
     """
 
     params: Mapping[str, Any]
     repetitions: int = 1
     seed: int = 0
     given: Given | None = None
+    smooth: int | None = None
 
     def model(self, n_clusters: int, **params: Any) -> DDC:
         """The estimator, without partners unless they are declared."""
@@ -67,7 +69,9 @@ class Fits:
             "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
             "repetitions": self.repetitions,
             "seed": self.seed,
-        } | ({} if self.given is None else {"given": {type(self.given).__name__: asdict(self.given)}})  # type: ignore[call-overload]
+            **({} if self.given is None else {"given": {type(self.given).__name__: asdict(self.given)}}),  # type: ignore[call-overload]
+            **({} if self.smooth is None else {"smooth": self.smooth}),
+        }
 
 
 def _without_later(params: Any) -> Any:
@@ -146,5 +150,6 @@ class Cell:
 
 def fits_key(data: str, n_clusters: int, fits: Fits) -> str:
     """The folder of fits: the same for cells that ask for the same ones, so that they are made once."""
-    text = json.dumps({"n_clusters": n_clusters, **fits.protocol(n_clusters)}, sort_keys=True)
+    protocol = replace(fits, smooth=None).protocol(n_clusters)
+    text = json.dumps({"n_clusters": n_clusters, **protocol}, sort_keys=True)
     return f"{data}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ddclust.augment import Affine, Dropout, Photo
 from ddclust.experiments import _figures
-from ddclust.experiments._beyond import RandomLinks, TitlesAndBodies
+from ddclust.experiments._beyond import Halves, RandomLinks, TitlesAndBodies
 from ddclust.experiments._cells import BUDGETS, Cell, Fits, Given, Picture, Rival
 from ddclust.losses import TERMS, DDCLoss
 from ddclust.networks import MLP, ConvNet
@@ -246,7 +246,7 @@ def readings(budget: str) -> Iterator[Cell]:
         yield Cell("readings", data, TABLE_1_BY_MEDIAN, k, fits, budget)
 
 
-OTHER_STARTS = "other-starts"  # whose classes nobody had seen when the settings were chosen
+OTHER_STARTS = "other-starts"  # how far a result depends on its starts
 
 
 def beyond(budget: str) -> Iterator[Cell]:
@@ -255,6 +255,8 @@ def beyond(budget: str) -> Iterator[Cell]:
     seeds = 3 if is_quick else 6
     images = {"augment": Affine(), "learning_rate": 3e-3}
     near_images = images | {"neighbors": 2}
+    near = {"neighbors": 5, "learning_rate": 3e-3}
+    cut = {"augment": Affine(cut=0.2)}
     # From before for_partners took half of it.
     twice = {"loss": DDCLoss(weights=(4.5, 5, 4.5), start_balance=50)}
     some = {} if is_quick else {"n_init": 8, "early_elimination": True}
@@ -267,7 +269,8 @@ def beyond(budget: str) -> Iterator[Cell]:
     fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
         ("mnist", "affine", 10): (images | twice | some, 4200, None),
         ("mnist", "affine-neighbors", 10): (near_images, 2100, None),
-        ("mnist", "cut-neighbors", 10): (near_images | {"augment": Affine(cut=0.2)}, 4200, None),
+        ("mnist", "cut-neighbors", 10): (near_images | cut, 4200, None),
+        ("mnist", "cut-neighbors-smooth", 10): (near_images | cut, 4200, None),
         ("mnist", "16-into-10", 16): (near_images | {"n_final": 10, "n_init": 3, "n_vote": 3}, 1400, None),
         ("seals-3", "photo", 3): (images | {"augment": Photo()}, 900, None),
         ("agnews", "dropout-neighbors", 4): (texts | even | many, 1500, None),
@@ -280,8 +283,11 @@ def beyond(budget: str) -> Iterator[Cell]:
         ("digits", "plain", 10): ({"learning_rate": 1e-3}, 1500, None),
         ("digits", "links-500", 10): ({"learning_rate": 1e-3}, 1500, RandomLinks(500)),
         ("digits", "affine", 10): (images, 1500, None),
-        ("digits", "neighbors", 10): ({"neighbors": 5, "learning_rate": 3e-3}, 1500, None),
+        ("digits", "neighbors", 10): (near, 1500, None),
         ("digits", "affine-neighbors", 10): (images | {"neighbors": 5}, 1500, None),
+        ("digits", "upper-half", 10): (near, 1500, Halves(("upper",))),
+        ("digits", "lower-half", 10): (near, 1500, Halves(("lower",))),
+        ("digits", "both-halves", 10): (near, 1500, Halves()),
         ("reuters21578-balanced", "titles", 4): (stories, 3000, TitlesAndBodies(("titles",))),
         ("reuters21578-balanced", "bodies", 4): (stories, 3000, TitlesAndBodies(("bodies",))),
         ("reuters21578-balanced", "titles-and-bodies", 4): (stories, 3000, TitlesAndBodies()),
@@ -293,7 +299,12 @@ def beyond(budget: str) -> Iterator[Cell]:
             "max_iter": 150 if is_quick else iterations,
             "patience": None,
         }
-        fit = Fits(shared | params, given=given, seed=1 if name == OTHER_STARTS else 0)
+        fit = Fits(
+            shared | params,
+            given=given,
+            seed=1 if name == OTHER_STARTS else 0,
+            smooth=5 if name.endswith("-smooth") else None,
+        )
         yield Cell("beyond", data, name, k, fit, budget)
     yield Cell("beyond", "digits", "k-means", 10, Rival("k-means", SIZES[budget].runs, 1), budget)
 
@@ -305,13 +316,17 @@ ABOUT = {
     "neighbors": "every item with one of its nearest neighbours as its partner.",
     "affine-neighbors": "every image with such a copy of itself or of one of its nearest neighbours.",
     "cut-neighbors": "the same twice as long, half of the copies without some rows at the top or the bottom.",
+    "cut-neighbors-smooth": "the same runs, an image's soft assignment averaged with those of its five nearest in the"
+    " hidden representation (`predict_smooth`).",
     "16-into-10": "every image as in affine-neighbors, with sixteen clusters, merged into ten by their divergence.",
     "dropout-neighbors": "every text with itself or one of its twenty nearest neighbours, most words left out.",
-    OTHER_STARTS: "the same of ten other starts, run once, after all settings had been chosen.",
+    OTHER_STARTS: "the same of ten other starts.",
     "equal-sizes": "the same of six starts, drawn to clusters of one size by a weight of 50.",
     "k-means-sizes": "the same, drawn to the sizes of the clusters that k-means finds.",
     "given-sizes": "the same, drawn to the true sizes of the classes, as a user might know them.",
     "links-500": "500 random pairs of items, with the truth whether they share a class.",
+    "both-halves": "the halves of the images as two views, each with its own network, against either alone; all with five"
+    " neighbours.",
     "titles-and-bodies": "two views, each with its own network, against either alone.",
 }
 

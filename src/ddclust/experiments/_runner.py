@@ -10,7 +10,7 @@ import shutil
 import statistics
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -202,6 +202,10 @@ def _fits(cell: Cell, fits: Fits, bunch: Bunch, place: Place, verbose: bool) -> 
     repetitions = []
     for number in range(fits.repetitions):
         fit = _fitted(cell, fits, number, bunch, place, verbose)
+        if fits.smooth is not None:
+            X = bunch.data if fits.given is None else fits.given(bunch, fits.seed + number)[0]
+            members = fit.model.smooth_member_probabilities(X, fits.smooth)
+            fit = replace(fit, labels=np.stack([member.argmax(axis=1) for member in members]))
         repetitions.append(scores_of_fit(fit, bunch.target))
     chosen, votes = ([entry[name] for entry in repetitions] for name in ("chosen", "vote"))
     runs = [run for entry in repetitions for run in entry["runs"] if "ACC" in run]
