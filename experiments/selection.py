@@ -34,6 +34,7 @@ SIGNS = {
     "divergence": -1,
     "orthogonality": -1,
     "corners": -1,
+    "partners": -1,
     "agreement": 1,
     "agreement by NMI": 1,
     "steadiness": 1,
@@ -131,6 +132,8 @@ def judged(runs: list[dict], group: int) -> dict:
     accuracy = np.array([run["ACC"] for run in runs])
     table = {}
     for name, sign in SIGNS.items():
+        if name not in runs[0]:
+            continue  # runs without partners
         value = sign * np.array([run[name] for run in runs])
         table[name] = {
             "better when": "small" if sign < 0 else "large",
@@ -192,7 +195,7 @@ def write_report() -> None:
             numbers = [row.get(f"Spearman with {measure}") for measure in ("ACC", "NMI")]
             shown = ["" if number is None else f"{number:+.2f}" for number in numbers]
             text += f"| {name} | {row['better when']} | {shown[0]} | {shown[1]} | {cell(row['ACC of the choice'])} |\n"
-    text += losses_of_other_experiments()
+    text += losses_of_other_experiments() + runs_with_partners()
     (Path(__file__).parents[1] / "docs" / "selection.md").write_text(text)
 
 
@@ -206,6 +209,34 @@ def losses_of_other_experiments() -> str:
         value = -np.array([run["loss"] for run in runs])
         shown = [f"{correlation(value, [run[measure] for run in runs]):+.2f}" for measure in ("ACC", "NMI")]
         text += f"| {result['data']['name']} | {len(runs)} | {shown[0]} | {shown[1]} |\n"
+    return text
+
+
+def runs_with_partners() -> str:
+    """What the runs of "Beyond the paper" in RESULTS.md say, whose terms are recorded and, of newer ones, the agreement."""
+    text = (
+        "\n## Runs with partners, of [RESULTS.md](../RESULTS.md)\n\n"
+        "Spearman with ACC. *partners* is the term of the loss: how little a network's assignments change from an item to\n"
+        'its changed copies and neighbours, on the whole data (`criterion="partners"`). A dash: not recorded.\n\n'
+    )
+    columns = ("loss", "divergence", "orthogonality", "corners", "partners", "agreement")
+    text += f"| data, cell | runs | ACC: any run | lowest loss | lowest partners | best | {' | '.join(columns)} |\n"
+    text += "| --- " * (6 + len(columns)) + "|\n"
+    for file in sorted((RESULTS / "standard" / "beyond").glob("*/*.json")):
+        result = json.loads(file.read_text())
+        runs = [run for entry in result.get("repetitions", ()) for run in entry["runs"] if "ACC" in run]
+        if len(runs) < 5 or "partners" not in runs[0]["terms"]:
+            continue
+        accuracy = [run["ACC"] for run in runs]
+        by_loss = min(runs, key=lambda run: run["loss"])["ACC"]
+        by_partners = min(runs, key=lambda run: run["terms"]["partners"])["ACC"]
+        shown = [f"{np.mean(accuracy):.3f} ± {np.std(accuracy):.3f}"]
+        shown += [f"{value:.3f}" for value in (by_loss, by_partners, max(accuracy))]
+        for name in columns:
+            values = [{**run, **run["terms"]}.get(name) for run in runs]
+            found = None if None in values else correlation(SIGNS[name] * np.array(values), accuracy)
+            shown.append("-" if found is None else f"{found:+.2f}")
+        text += f"| {file.parent.name}, {file.stem} | {len(runs)} | {' | '.join(shown)} |\n"
     return text
 
 

@@ -94,17 +94,18 @@ def test_ranking_by_each_criterion():
 def test_the_criterion_chooses_the_run(blobs):
     X, _ = blobs
     fitted = {
-        criterion: quick(4, n_init=4, max_iter=40, criterion=criterion).fit(X)
-        for criterion in ("loss", "divergence", "agreement")
+        criterion: quick(4, n_init=4, max_iter=40, neighbors=3, criterion=criterion).fit(X)
+        for criterion in _runs.CRITERIA
     }
     records = fitted["agreement"].runs_
     full = [r for r in records if r["clusters_used"] == 4] or records
     assert records[fitted["agreement"].voters_[0]]["agreement"] == max(r["agreement"] for r in full)
-    chosen = fitted["divergence"].runs_[fitted["divergence"].voters_[0]]
-    assert chosen["terms"]["divergence"] == min(r["terms"]["divergence"] for r in full)
+    for term in ("divergence", "partners"):
+        chosen = fitted[term].runs_[fitted[term].voters_[0]]
+        assert chosen["terms"][term] == min(r["terms"][term] for r in full)
     assert "agreement" not in fitted["loss"].runs_[0]
     # The agreement of a run is that of its labels.
-    labels = quick(4, n_init=4, n_vote=4, max_iter=40).fit(X)
+    labels = quick(4, n_init=4, n_vote=4, max_iter=40, neighbors=3).fit(X)
     if len(labels.voters_) == 4:
         found = dict(zip(labels.voters_, agreement(labels.member_labels_), strict=True))
         assert [record["agreement"] for record in records] == pytest.approx([found[run] for run in range(4)])
@@ -113,6 +114,8 @@ def test_the_criterion_chooses_the_run(blobs):
 def test_a_loss_without_the_term_is_refused(blobs):
     with pytest.raises(ValueError, match=r"criterion='divergence' needs a loss with a term of that name"):
         quick(loss=own_loss, criterion="divergence").fit(blobs[0])
+    with pytest.raises(ValueError, match=r"criterion='partners' needs partners"):
+        quick(augment=None, criterion="partners").fit(blobs[0])
 
 
 def test_criteria_and_merging_share_checkpoints(blobs, tmp_path, monkeypatch):

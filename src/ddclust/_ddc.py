@@ -111,11 +111,12 @@ class DDC(NetworkClusterer):
     n_vote : int, default=1
         How many of the best restarts, by unsupervised loss, vote on each item; the others are aligned
         to the best one, which also decides ties. The paper's DDC-VOTE has 3.
-    criterion : {"loss", "divergence", "agreement"}, default="loss"
+    criterion : {"loss", "divergence", "partners", "agreement"}, default="loss"
         Which restarts are the best: those with the lowest total loss, with the lowest divergence term (the later
-        practice of the paper's authors), or those whose labels agree most with the labels of the other restarts, by
+        practice of the paper's authors), with the lowest partners term (whose assignments change least from an item to
+        its partners), or those whose labels agree most with the labels of the other restarts, by
         the mean adjusted Rand index (for which every restart labels the data once more, or 10,000 of its items). None
-        of them needs labels from outside.
+        of them needs labels from outside; docs/selection.md has what each is worth.
     early_elimination : bool, default=False
         Stop hopeless restarts early: successive halving by the unsupervised loss at an eighth, a
         quarter and a half of ``max_iter``, whatever the ``criterion``.
@@ -226,7 +227,7 @@ class DDC(NetworkClusterer):
         "init": [StrOptions(set(INITS))],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_vote": [Interval(Integral, 1, None, closed="left")],
-        "criterion": [StrOptions({"loss", "divergence", "agreement"})],
+        "criterion": [StrOptions(set(_runs.CRITERIA))],
         "early_elimination": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -666,6 +667,10 @@ class DDC(NetworkClusterer):
         if self.criterion == "divergence" and "divergence" not in terms._fields:
             raise ValueError(
                 f"criterion='divergence' needs a loss with a term of that name; this one has {terms._fields}."
+            )
+        if self.criterion == PARTNERS and not self._partners(X).exist:
+            raise ValueError(
+                "criterion='partners' needs partners; give augment or neighbors, or choose by another."
             )
         return hidden.shape[1]
 

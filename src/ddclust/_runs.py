@@ -19,13 +19,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ddclust._checkpoints import RunState, RunStore
-from ddclust._objective import NOTHING, ClusteringLoss, Knowledge, Objective
+from ddclust._objective import NOTHING, PARTNERS, ClusteringLoss, Knowledge, Objective
 from ddclust.inference import NonFiniteOutputError, evaluation_mode, outputs
 from ddclust.items import Items
 from ddclust.networks import NetworkFactory
 from ddclust.selection import COMPARED_ITEMS, agreement, labels_of
 from ddclust.sources import BatchSource, Sample, Scaling, input_shape, random_items
 from ddclust.training import NonFiniteLossError, Trainer, cosine_decay, split_batches
+
+CRITERIA = ("loss", "divergence", PARTNERS, "agreement")  # of the choice of a run
 
 Record = dict[str, Any]
 

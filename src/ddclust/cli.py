@@ -189,11 +189,11 @@ def main() -> None:
 )
 @click.option(
     "--criterion",
-    type=click.Choice(["loss", "divergence", "agreement"]),
+    type=click.Choice(["loss", "divergence", "partners", "agreement"]),
     default="loss",
     show_default=True,
-    help="What makes a restart the best: the lowest loss, the lowest divergence term, or most agreement with the"
-    " other restarts.",
+    help="What makes a restart the best: the lowest loss, the lowest term of the divergence or of the partners, or most"
+    " agreement with the other restarts.",
 )
 @click.option("--eliminate", is_flag=True, help="Stop hopeless restarts early, by their loss.")
 @click.option(

@@ -28,6 +28,7 @@ from ddclust.experiments._cells import Cell, Fits, Picture, Rival, fits_key
 from ddclust.items import fingerprint
 from ddclust.metrics import clustering_accuracy, nmi
 from ddclust.run_folder import versions
+from ddclust.selection import agreement
 from ddclust.text import StemVectorizer
 
 N_VOTE = 3
@@ -232,12 +233,14 @@ def scores_of_fit(fit: Fitted, truth: NDArray) -> dict[str, Any]:
     """A fit against the known classes: its label-free choice, its vote, and every run."""
     model = fit.model
     place_of = {run: place for place, run in enumerate(model.voters_)}
+    agreements = agreement(fit.labels)
     runs = []
     for number, record in enumerate(model.runs_):
         run = {
             name: record[name] for name in ("seed", "loss", "terms", "n_iter", "clusters_used", "outcome")
         } | {"seconds": record["seconds"], "losses_at": record["rungs"]}
         if number in place_of:
+            run["agreement"] = round(float(agreements[place_of[number]]), 4)
             run |= scores(truth, fit.labels[place_of[number]])
             if fit.snapshots:
                 run["curve"] = curve(fit.snapshots[place_of[number]], truth)
