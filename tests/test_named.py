@@ -19,7 +19,8 @@ from ddclust.datasets import (
     load_reuters,
     load_seals,
 )
-from ddclust.datasets._news import REUTERS_21578, balanced_choice, single_root_stories
+from ddclust.datasets._bunch import drawn_of_classes
+from ddclust.datasets._news import REUTERS_21578, single_root_stories
 from ddclust.text import StemVectorizer
 
 
@@ -60,6 +61,9 @@ def test_mnist():
     three = load_mnist([3, 8])
     assert set(three.target.tolist()) == {3, 8}
     assert np.array_equal(three.data[0], bunch.data[int(three.item_names[0])])
+    unequal = load("mnist-unequal")
+    assert tuple(np.bincount(unequal.target)) == _mnist.UNEQUAL
+    assert _mnist.UNEQUAL[0] == 10 * _mnist.UNEQUAL[9] == 6300
 
 
 def test_seals():
@@ -248,8 +252,9 @@ def test_reuters_is_fetched_once_and_balanced(nothing_at_hand, monkeypatch, rng)
 
 def test_balanced_choice_is_drawn_at_random():
     target = np.repeat([0, 1], [50, 10])
-    chosen = balanced_choice(target, 10, 0)
+    chosen = drawn_of_classes(target, 10, 0)
     assert np.bincount(target[chosen]).tolist() == [10, 10]
     assert (np.diff(chosen) > 0).all()
-    assert not np.array_equal(chosen, balanced_choice(target, 10, 1))
+    assert not np.array_equal(chosen, drawn_of_classes(target, 10, 1))
     assert chosen[:10].max() > 10
+    assert np.bincount(target[drawn_of_classes(target, (7, 3), 0)]).tolist() == [7, 3]

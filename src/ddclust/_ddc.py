@@ -100,9 +100,9 @@ class DDC(NetworkClusterer):
         Weight of the term that spreads items evenly over the clusters, if not the loss's own (1, and with partners 50 at
         the start, which falls to 5). 10 to 50 where clusters are known to be of about one size. Only with a ``DDCLoss``.
     cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
-        Shares of the items, or counts, that clusters are drawn to, in any order. By default clusters of one size, as in
-        the paper. ``"k-means"``: the sizes that k-means finds, which helps if classes are of unequal size and hurts if
-        they are not. Only with a ``DDCLoss``.
+        Shares of the items, or counts, that clusters are drawn to, in any order; training starts with equal ones and goes
+        over to these in its first third. By default clusters of one size, as in the paper. ``"k-means"``: the sizes that
+        k-means finds, which are no better than its clusters. Only with a ``DDCLoss``.
     init : {"soft", "he"}, default="soft"
         How the output layer of the built-in networks starts: near zero, so that all points start
         undecided, or as in the paper. See :func:`ddclust.networks.initialise`.

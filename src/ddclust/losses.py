@@ -466,7 +466,9 @@ class DDCLoss:
 
     The defaults are the reading of the paper that comes close to its results. The text taken
     literally is ``DDCLoss(bandwidth_rule="median", reduction="sum")``. ``start_balance`` is the weight of the second
-    term when training starts, from which it falls to its own within the first third (see :meth:`at`).
+    term when training starts, from which it falls to its own within the first third (see :meth:`at`). In the same third
+    the sizes that clusters are drawn to go over from equal ones to ``cluster_sizes``: which cluster is to be the largest
+    is better decided by clusters that exist than by the accidents of the start.
 
     Examples
     --------
@@ -532,13 +534,19 @@ class DDCLoss:
         --------
         >>> [round(DDCLoss(start_balance=10).at(moment).weights[1], 6) for moment in (0, 1 / 6, 1 / 3, 1)]
         [10.0, 5.5, 1.0, 1.0]
+        >>> DDCLoss(cluster_sizes=(9, 1)).at(1 / 6).cluster_sizes
+        (0.7, 0.3)
         """
-        if self.start_balance is None:
+        if self.start_balance is None and self.cluster_sizes is None:
             return self
         still = max(1 - progress / BALANCE_FALLS_IN, 0.0)
         divergence, balance, corners = self.weights
-        balance += still * (self.start_balance - balance)
-        return replace(self, weights=(divergence, balance, corners), start_balance=None)
+        if self.start_balance is not None:
+            balance += still * (self.start_balance - balance)
+        sizes = self.cluster_sizes
+        if sizes is not None:
+            sizes = tuple(still / len(sizes) + (1 - still) * size for size in sizes)
+        return replace(self, weights=(divergence, balance, corners), cluster_sizes=sizes, start_balance=None)
 
     def __call__(self, hidden: Tensor, assignments: Tensor) -> LossTerms:
         return ddc_loss(

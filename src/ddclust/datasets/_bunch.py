@@ -105,3 +105,19 @@ def refuse_too_many_unreadable(skipped: dict[str, str], n_files: int, what: str,
             f"{len(skipped)} of the {n_files} {what} in {folder!r} cannot be read ({shown}{more}); mend or remove"
             " them."
         )
+
+
+def drawn_of_classes(
+    target: NDArray[np.int64], per_class: int | Sequence[int], random_state: int
+) -> NDArray[np.intp]:
+    """Positions of so many items of each class, or of each class in turn, drawn at random, in their own order."""
+    rng = np.random.default_rng(random_state)
+    labels = np.unique(target)
+    sizes = np.broadcast_to(per_class, len(labels))
+    chosen = []
+    for label, size in zip(labels, sizes, strict=True):
+        members = np.flatnonzero(target == label)
+        if len(members) < size:
+            raise DataError(f"Class {label} has {len(members)} items, fewer than the {size} asked for.")
+        chosen.append(rng.choice(members, size, replace=False))
+    return np.sort(np.concatenate(chosen))

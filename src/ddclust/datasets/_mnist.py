@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from ddclust.datasets._bunch import DataError, make_bunch
+from ddclust.datasets._bunch import DataError, drawn_of_classes, make_bunch
 from ddclust.datasets._fetch import fetched
 from ddclust.datasets._store import DataFile, find, need, where_to
 
@@ -34,9 +34,11 @@ FILES = (
 FETCHED_FILE = "mnist-openml.npz"
 # Of all pixels and all labels, in that order.
 CONTENT_SHA256 = "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
+# Images of each digit in "mnist-unequal": each digit a little rarer than the one before, nines a tenth of the zeros.
+UNEQUAL = tuple(round(6300 * 10 ** (-digit / 9)) for digit in range(10))
 
 
-def load_mnist(classes: Sequence[int] = range(10)) -> Bunch:
+def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] | None = None) -> Bunch:
     """28x28 grey images of the digits 0 to 9, training and test part together, or of some digits only.
 
     Parameters
@@ -44,6 +46,8 @@ def load_mnist(classes: Sequence[int] = range(10)) -> Bunch:
     classes : sequence of int, default=range(10)
         The digits to keep. The three-class set that goes by the name "mnist-3" is 0, 1 and 2; the paper
         does not say which ones it took.
+    per_class : sequence of int, optional
+        So many images of each of these digits, drawn at random, as in the set "mnist-unequal"; by default all.
 
     Returns
     -------
@@ -55,15 +59,23 @@ def load_mnist(classes: Sequence[int] = range(10)) -> Bunch:
         labels = np.concatenate([_read_idx(paths[1]), _read_idx(paths[3])])
     else:
         images, labels = _from_openml()
-    keep = np.isin(labels, classes) if len(classes) < 10 else slice(None)
+    keep = np.flatnonzero(np.isin(labels, classes))
+    if per_class is not None:
+        keep = keep[drawn_of_classes(labels[keep], per_class, random_state=0)]
     return make_bunch(
         images[keep],
         target=labels[keep].astype(np.int64),
         target_names=[str(digit) for digit in range(10)],
-        item_names=[str(i) for i in np.arange(len(labels))[keep]],
-        name="mnist" if len(classes) == 10 else f"mnist-{len(classes)}",
+        item_names=[str(i) for i in keep],
+        name=_name(classes, per_class),
         about="Handwritten digits of 28x28 pixels (Y. LeCun, C. Cortes).",
     )
+
+
+def _name(classes: Sequence[int], per_class: Sequence[int] | None) -> str:
+    if per_class is not None:
+        return "mnist-unequal"
+    return "mnist" if len(classes) == 10 else f"mnist-{len(classes)}"
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:

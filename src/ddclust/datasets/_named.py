@@ -35,9 +35,9 @@ class NamedSet:
         return "no" if self.fetched_file is None else "can be fetched"
 
 
-def _mnist_set(classes: range, size: str) -> NamedSet:
+def _mnist_set(classes: range, size: str, per_class: tuple[int, ...] | None = None) -> NamedSet:
     return NamedSet(
-        partial(_mnist.load_mnist, classes),
+        partial(_mnist.load_mnist, classes, per_class=per_class),
         size,
         len(classes),
         "LeCun, Cortes; OpenML mnist_784",
@@ -63,6 +63,7 @@ NAMED: dict[str, NamedSet] = {
     "digits": NamedSet(load_digits, "1,797 x 8 x 8", 10, "UCI, comes with scikit-learn", "CC BY 4.0"),
     "mnist": _mnist_set(range(10), "70,000 x 28 x 28"),
     "mnist-3": _mnist_set(range(3), "21,770 x 28 x 28"),
+    "mnist-unequal": _mnist_set(range(10), f"{sum(_mnist.UNEQUAL):,} x 28 x 28", _mnist.UNEQUAL),
     "seals": _seals_set(None, 5, 32, "5,000 x 32 x 32 x 3"),
     "seals-2": _seals_set(_seals.PUPS, 2, 32, "2,000 x 32 x 32 x 3"),
     "seals-3": _seals_set(_seals.THREE, 3, 32, "3,000 x 32 x 32 x 3"),

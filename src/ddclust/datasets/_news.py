@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
 from ddclust.datasets._arrays import open_npz, read_npz
-from ddclust.datasets._bunch import DataError, Reading, make_bunch
+from ddclust.datasets._bunch import DataError, Reading, make_bunch, drawn_of_classes
 from ddclust.datasets._fetch import fetched
 from ddclust.datasets._store import DataFile, cache_folder, need, where_to
 from ddclust.datasets._texts import read_json_lines
@@ -64,7 +64,7 @@ def load_reuters(*, per_class: int = 54_000, random_state: int = 0) -> Bunch:
         f" (lyrl2004_vectors_*.dat.gz, rcv1v2.topics.qrels.gz) into {str(cache_folder() / 'RCV1')!r}",
     )
     target = arrays["y"].astype(np.int64)
-    chosen = balanced_choice(target, per_class, random_state)
+    chosen = drawn_of_classes(target, per_class, random_state)
     return make_bunch(
         _matrix(arrays)[chosen],
         target=target[chosen],
@@ -92,7 +92,7 @@ def load_reuters21578(*, per_class: int | None = None) -> Bunch:
     chosen = [r for r in records if len(r["topics"]) == 1 and r["topics"][0] in TOPICS]
     target = np.array([TOPICS.index(r["topics"][0]) for r in chosen])
     if per_class is not None:
-        places = balanced_choice(target, per_class, random_state=0)
+        places = drawn_of_classes(target, per_class, random_state=0)
         chosen, target = [chosen[place] for place in places], target[places]
     return make_bunch(
         [f"{r['title']}\n{r['body']}" for r in chosen],
@@ -142,7 +142,7 @@ def load_rcv1_subset(*, per_class: int | None = None) -> Bunch:
     pattern = read_npz(need(RCV1_SUBSET, "rcv1-subset"), Reading())
     keep = np.flatnonzero(pattern.target >= 0)
     if per_class is not None:
-        keep = keep[balanced_choice(pattern.target[keep], per_class, random_state=0)]
+        keep = keep[drawn_of_classes(pattern.target[keep], per_class, random_state=0)]
     return make_bunch(
         tfidf(pattern.data[keep]),
         target=pattern.target[keep].astype(np.int64),
@@ -178,18 +178,6 @@ def single_root_stories(rcv1: Bunch, n_features: int = 2000) -> dict[str, NDArra
         "y": roots[keep].argmax(axis=1).astype(np.int8),
         "id": np.asarray(rcv1.sample_id)[keep],
     }
-
-
-def balanced_choice(target: NDArray[np.int64], per_class: int, random_state: int) -> NDArray[np.intp]:
-    """Positions of as many items of each class, drawn at random, in their own order."""
-    rng = np.random.default_rng(random_state)
-    chosen = []
-    for label in np.unique(target):
-        members = np.flatnonzero(target == label)
-        if len(members) < per_class:
-            raise DataError(f"Class {label} has {len(members)} items, fewer than the {per_class} asked for.")
-        chosen.append(rng.choice(members, per_class, replace=False))
-    return np.sort(np.concatenate(chosen))
 
 
 def _matrix(arrays: dict[str, NDArray]) -> Any:
