@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch
 
 from ddclust.datasets._arrays import open_npz, read_npz
-from ddclust.datasets._bunch import DataError, Reading, make_bunch, drawn_of_classes
+from ddclust.datasets._bunch import Reading, drawn_of_classes, make_bunch
 from ddclust.datasets._fetch import fetched
 from ddclust.datasets._store import DataFile, cache_folder, need, where_to
 from ddclust.datasets._texts import read_json_lines
