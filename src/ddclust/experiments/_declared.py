@@ -265,7 +265,8 @@ def beyond(budget: str) -> Iterator[Cell]:
     stories = {"learning_rate": 1e-4, "schedule": "cosine"}
     # Topics of news are of one size in AG News, and are not in the RCV1 subset.
     even = {"loss": DDCLoss(weights=(0.2, 50, 0.2))}
-    uneven = {"loss": DDCLoss(weights=(0.2, 1, 0.2), start_balance=50)}
+    uneven = {"loss": DDCLoss(weights=(0.2, 1, 0.2), start_balance=5)}
+    sized = texts | {"loss": DDCLoss(weights=(0.2, 10, 0.2))}
     fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
         ("mnist", "affine", 10): (images | twice | some, 4200, None),
         ("mnist", "affine-neighbors", 10): (near_images, 2100, None),
@@ -276,14 +277,16 @@ def beyond(budget: str) -> Iterator[Cell]:
         ("agnews", "dropout-neighbors", 4): (texts | even | many, 1500, None),
         ("rcv1-subset", "dropout-neighbors", 4): (texts | uneven | many, 1500, None),
         ("agnews", OTHER_STARTS, 4): (texts | even | many, 1500, None),
+        ("agnews", "dropout-neighbors-links-500", 4): (texts | even, 1500, RandomLinks(500)),
         ("rcv1-subset", OTHER_STARTS, 4): (texts | uneven | many, 1500, None),
-        ("rcv1-subset", "equal-sizes", 4): (texts | even, 1500, None),
-        ("rcv1-subset", "k-means-sizes", 4): (texts | even | {"cluster_sizes": "k-means"}, 1500, None),
-        ("rcv1-subset", "given-sizes", 4): (texts | even | {"cluster_sizes": RCV1_SIZES}, 1500, None),
+        ("rcv1-subset", "equal-sizes", 4): (sized, 1500, None),
+        ("rcv1-subset", "k-means-sizes", 4): (sized | {"cluster_sizes": "k-means"}, 1500, None),
+        ("rcv1-subset", "given-sizes", 4): (sized | {"cluster_sizes": RCV1_SIZES}, 1500, None),
         ("digits", "plain", 10): ({"learning_rate": 1e-3}, 1500, None),
         ("digits", "links-500", 10): ({"learning_rate": 1e-3}, 1500, RandomLinks(500)),
         ("digits", "affine", 10): (images, 1500, None),
         ("digits", "neighbors", 10): (near, 1500, None),
+        ("digits", "neighbors-links-500", 10): (near, 1500, RandomLinks(500)),
         ("digits", "affine-neighbors", 10): (images | {"neighbors": 5}, 1500, None),
         ("digits", "upper-half", 10): (near, 1500, Halves(("upper",))),
         ("digits", "lower-half", 10): (near, 1500, Halves(("lower",))),
@@ -321,10 +324,12 @@ ABOUT = {
     "16-into-10": "every image as in affine-neighbors, with sixteen clusters, merged into ten by their divergence.",
     "dropout-neighbors": "every text with itself or one of its twenty nearest neighbours, most words left out.",
     OTHER_STARTS: "the same of ten other starts.",
-    "equal-sizes": "the same of six starts, drawn to clusters of one size by a weight of 50.",
+    "equal-sizes": "the same of six starts, drawn to clusters of one size by a weight of 10.",
     "k-means-sizes": "the same, drawn to the sizes of the clusters that k-means finds.",
     "given-sizes": "the same, drawn to the true sizes of the classes, as a user might know them.",
     "links-500": "500 random pairs of items, with the truth whether they share a class.",
+    "neighbors-links-500": "neighbours, and such pairs.",
+    "dropout-neighbors-links-500": "six starts as in dropout-neighbors, with 500 such pairs.",
     "both-halves": "the halves of the images as two views, each with its own network, against either alone; all with five"
     " neighbours.",
     "titles-and-bodies": "two views, each with its own network, against either alone.",
