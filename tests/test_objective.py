@@ -110,6 +110,16 @@ def test_links_of_both_kinds(source, module):
     torch.testing.assert_close(tuple(terms)[:3], tuple(plain))
 
 
+def test_with_copies_it_is_copies_that_are_linked(source, module):
+    def doubled(x):
+        return 2 * x
+
+    terms, _ = evaluated(source, module, augment=doubled, links=links(MUST, CANNOT))
+    l = module(2 * source.batch(np.arange(len(source))))[1]
+    torch.testing.assert_close(terms.must_link, attraction(l[MUST[:, 0]], l[MUST[:, 1]]))
+    torch.testing.assert_close(terms.cannot_link, repulsion(l[CANNOT[:, 0]], l[CANNOT[:, 1]]))
+
+
 @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
 def test_one_kind_of_links_has_one_term(source, module, kind):
     pairs = links(MUST) if kind == "must_link" else links((), CANNOT)

@@ -353,7 +353,8 @@ class DDC(NetworkClusterer):
             is added up with learnt weights (:class:`ddclust.networks.MultiViewNet`).
         y : Ignored
         must_link, cannot_link : array-like of int of shape (m, 2), optional
-            Positions of items in ``X`` that must, or must not, share a cluster. They are drawn into every batch and
+            Positions of items in ``X`` that must, or must not, share a cluster. They, or changed copies of them with
+            ``augment``, are drawn into every batch and
             add -log<alpha_i, alpha_j> and -log(1 - <alpha_i, alpha_j>) to the loss; the result may break some.
 
         Returns

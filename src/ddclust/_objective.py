@@ -51,7 +51,8 @@ class Objective:
     """The terms that one batch of a source contributes, all from one pass of the network.
 
     The loss is averaged over the batch and its partners, each by itself; the term of the partners is the mean over
-    pairs of -log<alpha(x), alpha(partner)>. Of each kind of links ``n_links`` pairs at most are drawn for a batch.
+    pairs of -log<alpha(x), alpha(partner)>. Of each kind of links ``n_links`` pairs at most are drawn for a batch; with
+    ``augment`` it is changed copies of their items that are linked.
     """
 
     loss: ClusteringLoss
@@ -80,7 +81,7 @@ class Objective:
             )
             if len(pairs)
         ]
-        batches += [self._items(pairs[:, end], x) for _, _, pairs in kinds for end in (0, 1)]
+        batches += [self._linked(pairs[:, end], x) for _, _, pairs in kinds for end in (0, 1)]
         if len(batches) == 1:
             hidden, logits = module(x)
             return self.loss(hidden, logits.softmax(dim=1)), logits
@@ -95,6 +96,11 @@ class Objective:
             first = n_views + 2 * place
             terms[name] = known.link_weight * push(logits[first], logits[first + 1])
         return _named(tuple(terms))(*terms.values()), logits[0]
+
+    def _linked(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
+        """Linked items, changed if there are changed copies: as they are a network would learn them by heart."""
+        items, augment = self._items(positions, x), self.knowledge.augment
+        return items if augment is None else augment(items)
 
     def _partner(self, x: Tensor, indices: NDArray[np.intp]) -> Tensor | None:
         """A partner of every item of the batch, if items have any."""
