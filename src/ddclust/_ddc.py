@@ -42,9 +42,6 @@ LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
 PARTNERS_LEARNING_RATES = {"conv": 3e-3, "mlp": 1e-4}
 SPARSE_PARTNERS_LEARNING_RATES = {"mlp": 3e-3}
 PATIENCE = 10
-# Weight of the overlap with partners and given sizes: these stay true to the end, and a strong start, which is towards
-# equal ones, would divide large classes and merge small ones.
-SIZED_BALANCE = 10.0
 NEIGHBORS_FILE = "neighbors"
 
 
@@ -101,7 +98,7 @@ class DDC(NetworkClusterer):
         Of the same for the pairs that are given to :meth:`fit`.
     balance : float or None, default=None
         Weight of the term that spreads items evenly over the clusters, if not the loss's own (1, and with partners 50 at
-        the start, which falls to 5, or 10 with ``cluster_sizes``). 10 to 50 where clusters are known to be of about one
+        the start, which falls to 5, or 5 throughout with ``cluster_sizes``). 10 to 50 where clusters are known to be of about one
         size. Only with a ``DDCLoss``.
     cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
         Shares of the items, or counts, that clusters are drawn to, in any order; training starts with equal ones and goes
@@ -500,24 +497,25 @@ class DDC(NetworkClusterer):
 
     def _balanced_loss(self, X: Items, scaling: Scaling, has_partners: bool) -> ClusteringLoss:
         """The loss, with the sizes of clusters that it is to aim at and the weight of doing so."""
-        loss, sizes, balance = self._loss(has_partners), self.cluster_sizes, self.balance
-        if balance is None and sizes is not None and has_partners and isinstance(self.loss, str):
-            balance = SIZED_BALANCE
-        if sizes is None and balance is None:
+        loss, sizes = self._loss(has_partners), self.cluster_sizes
+        if sizes is None and self.balance is None:
             return loss
         if not isinstance(loss, DDCLoss):
             raise ValueError(
                 "cluster_sizes and balance need a DDCLoss; a loss of one's own has to deal with sizes itself."
             )
-        if balance is not None:
+        if self.balance is not None:
             divergence, _, corners = loss.weights
-            loss = replace(loss, weights=(divergence, balance, corners), start_balance=None)
+            loss = replace(loss, weights=(divergence, self.balance, corners), start_balance=None)
         if sizes is None:
             return loss
         if isinstance(sizes, str):
             sizes = k_means_sizes(BatchSource(X, scaling).vectors(), self.n_clusters)
         if len(sizes) != self.n_clusters:
             raise ValueError(f"cluster_sizes holds {len(sizes)} sizes for n_clusters={self.n_clusters}.")
+        if isinstance(self.loss, str):
+            # A strong start, which is towards equal sizes, would divide large classes and merge small ones.
+            loss = replace(loss, start_balance=None)
         return replace(loss, cluster_sizes=tuple(float(size) for size in sizes))
 
     def _loss(self, has_partners: bool) -> ClusteringLoss:

@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ddclust.augment import Affine, Dropout, Photo
+from ddclust.datasets._mnist import UNEQUAL
 from ddclust.experiments import _figures
 from ddclust.experiments._beyond import Halves, RandomLinks, TitlesAndBodies
 from ddclust.experiments._cells import BUDGETS, Cell, Fits, Given, Picture, Rival
@@ -266,13 +267,16 @@ def beyond(budget: str) -> Iterator[Cell]:
     # Topics of news are of one size in AG News, and are not in the RCV1 subset.
     even = {"loss": DDCLoss(weights=(0.2, 50, 0.2))}
     uneven = {"loss": DDCLoss(weights=(0.2, 1, 0.2), start_balance=5)}
-    sized = texts | {"loss": DDCLoss(weights=(0.2, 10, 0.2))}
+    sized = texts | many | {"loss": DDCLoss(weights=(0.2, 5, 0.2))}
     fits: dict[tuple[str, str, int], tuple[dict[str, Any], int, Given | None]] = {
         ("mnist", "affine", 10): (images | twice | some, 4200, None),
         ("mnist", "affine-neighbors", 10): (near_images, 2100, None),
         ("mnist", "cut-neighbors", 10): (near_images | cut, 4200, None),
         ("mnist", "cut-neighbors-smooth", 10): (near_images | cut, 4200, None),
         ("mnist", "16-into-10", 16): (near_images | {"n_final": 10, "n_init": 3, "n_vote": 3}, 1400, None),
+        ("mnist-unequal", "balance-falls", 10): (near_images, 1000, None),
+        ("mnist-unequal", "equal-sizes", 10): (near_images | {"balance": 5}, 1000, None),
+        ("mnist-unequal", "given-sizes", 10): (near_images | {"cluster_sizes": UNEQUAL}, 1000, None),
         ("seals-3", "photo", 3): (images | {"augment": Photo()}, 900, None),
         ("agnews", "dropout-neighbors", 4): (texts | even | many, 1500, None),
         ("rcv1-subset", "dropout-neighbors", 4): (texts | uneven | many, 1500, None),
@@ -309,7 +313,8 @@ def beyond(budget: str) -> Iterator[Cell]:
             smooth=5 if name.endswith("-smooth") else None,
         )
         yield Cell("beyond", data, name, k, fit, budget)
-    yield Cell("beyond", "digits", "k-means", 10, Rival("k-means", SIZES[budget].runs, 1), budget)
+    for data in ("mnist-unequal", "digits"):
+        yield Cell("beyond", data, "k-means", 10, Rival("k-means", SIZES[budget].runs, 1), budget)
 
 
 # What the cells of "beyond" are, in words.
@@ -324,9 +329,10 @@ ABOUT = {
     "16-into-10": "every image as in affine-neighbors, with sixteen clusters, merged into ten by their divergence.",
     "dropout-neighbors": "every text with itself or one of its twenty nearest neighbours, most words left out.",
     OTHER_STARTS: "the same of ten other starts.",
-    "equal-sizes": "the same of six starts, drawn to clusters of one size by a weight of 10.",
+    "equal-sizes": "partners as in dropout-neighbors or, of images, in affine-neighbors; clusters drawn to one size by a weight of 5.",
     "k-means-sizes": "the same, drawn to the sizes of the clusters that k-means finds.",
     "given-sizes": "the same, drawn to the true sizes of the classes, as a user might know them.",
+    "balance-falls": "partners as in affine-neighbors, clusters drawn to one size by a weight that falls from 50 to 5: the default.",
     "links-500": "500 random pairs of items, with the truth whether they share a class.",
     "neighbors-links-500": "neighbours, and such pairs.",
     "dropout-neighbors-links-500": "six starts as in dropout-neighbors, with 500 such pairs.",
