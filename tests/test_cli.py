@@ -232,6 +232,8 @@ def test_bad_data_gets_a_sentence_and_leaves_nothing(tmp_path, name, sentence):
         (["-k", 2, "--network", "conv"], "needs images"),
         (["-k", 2, "--learning-rate", "1e30", "--runs", 2, "--jobs", 1], "All 2 restarts failed"),
         (["-k", 2, "--device", "abacus"], "device='abacus'"),
+        (["-k", 2, "--sizes", "half,half"], "--sizes 'half,half' is neither 'k-means' nor numbers"),
+        (["-k", 3, "--sizes", "2,1"], "cluster_sizes holds 2 sizes for n_clusters=3"),
     ],
 )
 def test_bad_parameters_get_a_sentence(tmp_path, arguments, sentence):
@@ -662,6 +664,16 @@ def test_balance_goes_with_partners(vectors):
         model = DDC.load(folder / name / "model")
         assert (model.balance, model.augment) == (7, augment)
         assert ("partners" in model.runs_[0]["terms"]) == has_partners
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes"), [("50,30,20", [50.0, 30.0, 20.0]), ("k-means", "k-means"), (None, None)]
+)
+def test_sizes_of_clusters(vectors, given, sizes):
+    folder, _, _ = vectors
+    options = [] if given is None else ["--sizes", given]
+    run("fit", folder / "blobs.csv", "-k", 3, *QUICK, *options, "--out", folder / "run")
+    assert DDC.load(folder / "run" / "model").cluster_sizes == sizes
 
 
 def test_links_are_read_again_from_another_folder(vectors, monkeypatch):

@@ -216,6 +216,12 @@ def main() -> None:
     " of about one size.  [default: 50 at the start, which falls to 5; with --augment none 1]",
 )
 @click.option(
+    "--sizes",
+    metavar="NUMBERS",
+    help="Sizes that the clusters are drawn to, in any order: shares or counts such as 40,30,30, or k-means for those that"
+    " k-means finds.  [default: all the same]",
+)
+@click.option(
     "--max-iter",
     type=click.IntRange(min=1),
     default=3500,
@@ -308,6 +314,7 @@ def _train(
         network=options["network"],
         init=options["init"],
         balance=options["balance"],
+        cluster_sizes=_sizes(options["sizes"]),
         **_partners(options),
         n_init=options["runs"],
         n_vote=options["vote"],
@@ -353,6 +360,18 @@ def _partners(options: dict[str, Any]) -> dict[str, Any]:
         "augment": None if augment == "none" else augment,
         "neighbors": "auto" if neighbors is None else neighbors,
     }
+
+
+def _sizes(text: str | None) -> list[float] | str | None:
+    """What --sizes stands for."""
+    if text is None or text == "k-means":
+        return text
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--sizes {text!r} is neither 'k-means' nor numbers with commas between them, such as 40,30,30."
+        ) from None
 
 
 def _links(options: dict[str, Any], item_names: Sequence[str]) -> Links:
