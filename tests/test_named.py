@@ -64,6 +64,8 @@ def test_mnist():
     unequal = load("mnist-unequal")
     assert tuple(np.bincount(unequal.target)) == _mnist.UNEQUAL
     assert _mnist.UNEQUAL[0] == 10 * _mnist.UNEQUAL[9] == 6300
+    few = load_mnist([8, 3], per_class=[20, 5])
+    assert (np.bincount(few.target)[[8, 3]].tolist(), few.name) == ([20, 5], "mnist-2-unequal")
 
 
 def test_seals():
@@ -250,11 +252,11 @@ def test_reuters_is_fetched_once_and_balanced(nothing_at_hand, monkeypatch, rng)
         load("reuters")
 
 
-def test_balanced_choice_is_drawn_at_random():
+def test_items_of_classes_are_drawn_at_random():
     target = np.repeat([0, 1], [50, 10])
     chosen = drawn_of_classes(target, 10, 0)
     assert np.bincount(target[chosen]).tolist() == [10, 10]
     assert (np.diff(chosen) > 0).all()
     assert not np.array_equal(chosen, drawn_of_classes(target, 10, 1))
     assert chosen[:10].max() > 10
-    assert np.bincount(target[drawn_of_classes(target, (7, 3), 0)]).tolist() == [7, 3]
+    assert np.bincount(target[drawn_of_classes(target, {1: 3, 0: 7}, 0)]).tolist() == [7, 3]

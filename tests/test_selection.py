@@ -116,6 +116,8 @@ def test_a_loss_without_the_term_is_refused(blobs):
         quick(loss=own_loss, criterion="divergence").fit(blobs[0])
     with pytest.raises(ValueError, match=r"criterion='partners' needs partners"):
         quick(augment=None, criterion="partners").fit(blobs[0])
+    with pytest.raises(ValueError, match=r"a partner_weight above 0"):
+        quick(partner_weight=0, criterion="partners").fit(blobs[0])
 
 
 def test_criteria_and_merging_share_checkpoints(blobs, tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import nn
+from tqdm import tqdm
 
 from ddclust import __version__, _engine, _runs
 from ddclust._checkpoints import RunState, RunStore
@@ -132,8 +133,8 @@ class DDC(NetworkClusterer):
     language : str, default="english"
         Of texts: whose word stems are counted. See :class:`ddclust.text.StemVectorizer`.
     learning_rate : float or "auto", default="auto"
-        Of Adam. ``"auto"``: 1e-3, and 1e-5 for the built-in mlp; with partners 3e-3 for the built-in conv and for texts
-        and other sparse vectors, and 1e-4 for dense vectors.
+        Of Adam. ``"auto"``: 1e-3, and 1e-5 for the built-in mlp; with partners 3e-3 for the built-in conv, and for the
+        built-in mlp 3e-3 on texts and other sparse vectors and 1e-4 on dense vectors and on views.
     schedule : {"auto", "constant", "cosine"}, default="auto"
         Whether that is the rate of all iterations, or the first one's, from which it falls along half a cosine to 0 at
         ``max_iter``. ``"auto"``: the latter with partners.
@@ -152,7 +153,7 @@ class DDC(NetworkClusterer):
     random_state : int, RandomState instance or None, default=None
         Determines the restarts' seeds. The same seed gives the same labels.
     verbose : bool or int, default=False
-        Show a progress bar, also for predictions that take more than two seconds.
+        Say which partners items have and show a progress bar, also for predictions that take more than two seconds.
 
     Attributes
     ----------
@@ -381,7 +382,7 @@ class DDC(NetworkClusterer):
             links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
             plan = self._plan(X, links)
             if self.verbose:
-                print(f"Partners: {self._partners(X)}", file=sys.stderr)
+                tqdm.write(f"Partners: {self._partners(X)}", file=sys.stderr)
             self._n_features_out = self._check_network_and_loss(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             states = self._run_restarts(X, plan, seeds.tolist(), epochs)
@@ -478,7 +479,7 @@ class DDC(NetworkClusterer):
             scaling=scaling,
             network=self._network_factory(kinds),
             n_clusters=self.n_clusters,
-            loss=self._balanced_loss(X, scaling, partners.exist),
+            loss=self._sized_loss(X, scaling, partners.exist),
             max_iter=self.max_iter,
             tol=self.tol,
             patience=patience,
@@ -495,34 +496,35 @@ class DDC(NetworkClusterer):
             ),
         )
 
-    def _balanced_loss(self, X: Items, scaling: Scaling, has_partners: bool) -> ClusteringLoss:
-        """The loss, with the sizes of clusters that it is to aim at and the weight of doing so."""
+    def _sized_loss(self, X: Items, scaling: Scaling, has_partners: bool) -> ClusteringLoss:
+        """The loss, with the sizes of clusters that it is to aim at."""
         loss, sizes = self._loss(has_partners), self.cluster_sizes
-        if sizes is None and self.balance is None:
-            return loss
-        if not isinstance(loss, DDCLoss):
-            raise ValueError(
-                "cluster_sizes and balance need a DDCLoss; a loss of one's own has to deal with sizes itself."
-            )
-        if self.balance is not None:
-            divergence, _, corners = loss.weights
-            loss = replace(loss, weights=(divergence, self.balance, corners), start_balance=None)
-        if sizes is None:
+        if sizes is None or not isinstance(loss, DDCLoss):
             return loss
         if isinstance(sizes, str):
             sizes = k_means_sizes(BatchSource(X, scaling).vectors(), self.n_clusters)
         if len(sizes) != self.n_clusters:
             raise ValueError(f"cluster_sizes holds {len(sizes)} sizes for n_clusters={self.n_clusters}.")
-        if isinstance(self.loss, str):
-            # A strong start, which is towards equal sizes, would divide large classes and merge small ones.
-            loss = replace(loss, start_balance=None)
         return replace(loss, cluster_sizes=tuple(float(size) for size in sizes))
 
     def _loss(self, has_partners: bool) -> ClusteringLoss:
-        """The loss, the one that goes with partners if none is given."""
-        if not isinstance(self.loss, str):
-            return self.loss
-        return DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
+        """The loss, the one that goes with partners if none is given, with the weight of its balance."""
+        loss = self.loss
+        if isinstance(loss, str):
+            loss = DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
+            if self.cluster_sizes is not None:
+                # A strong start, which is towards equal sizes, would divide large classes and merge small ones.
+                loss = replace(loss, start_balance=None)
+        if self.cluster_sizes is None and self.balance is None:
+            return loss
+        if not isinstance(loss, DDCLoss):
+            raise ValueError(
+                "cluster_sizes and balance need a DDCLoss; a loss of one's own has to deal with sizes itself."
+            )
+        if self.balance is None:
+            return loss
+        divergence, _, corners = loss.weights
+        return replace(loss, weights=(divergence, self.balance, corners), start_balance=None)
 
     def _rate(self, kinds: Sequence[str], has_partners: bool, *, is_sparse: bool) -> float:
         """The learning rate, that for networks of these kinds if none is given."""
@@ -593,7 +595,7 @@ class DDC(NetworkClusterer):
 
     def _identity(self, X: Items, plan: _runs.Plan) -> dict[str, Any]:
         """What a checkpoint must agree in with this fit, so that going on gives what starting would."""
-        params = params_to_json(self.get_params(deep=False))
+        params = params_to_json(self.get_params(deep=False) | {"loss": plan.loss})
         indifferent = ["n_jobs", "device", "checkpoint_dir", "random_state", "verbose"]
         indifferent += ["n_final", "criterion"]  # which come after the training
         if not self.early_elimination:
@@ -673,9 +675,9 @@ class DDC(NetworkClusterer):
             raise ValueError(
                 f"criterion='divergence' needs a loss with a term of that name; this one has {terms._fields}."
             )
-        if self.criterion == PARTNERS and not self._partners(X).exist:
+        if self.criterion == PARTNERS and not (self._partners(X).exist and self.partner_weight > 0):
             raise ValueError(
-                "criterion='partners' needs partners; give augment or neighbors, or choose by another."
+                "criterion='partners' needs partners (augment or neighbors) and a partner_weight above 0."
             )
         return hidden.shape[1]
 

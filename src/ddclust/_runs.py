@@ -22,6 +22,7 @@ from ddclust._checkpoints import RunState, RunStore
 from ddclust._objective import NOTHING, PARTNERS, ClusteringLoss, Knowledge, Objective
 from ddclust.inference import NonFiniteOutputError, evaluation_mode, outputs
 from ddclust.items import Items
+from ddclust.losses import BALANCE_FALLS_IN, DDCLoss
 from ddclust.networks import NetworkFactory
 from ddclust.selection import COMPARED_ITEMS, agreement, labels_of
 from ddclust.sources import BatchSource, Sample, Scaling, input_shape, random_items
@@ -89,6 +90,12 @@ class Plan:
         }
         module.load_state_dict(weights)
         return module.eval()
+
+    @property
+    def settled(self) -> int:
+        """The iteration from which on the loss stays the same."""
+        changes = isinstance(self.loss, DDCLoss) and self.loss.changes
+        return math.ceil(self.max_iter * BALANCE_FALLS_IN) if changes else 0
 
     def objective(self, source: BatchSource) -> Objective:
         """What training on a source minimises."""
@@ -178,7 +185,9 @@ def advance_run(
 
         on_step = _Watch(current, record, store, monitor, camera)
         try:
-            ending = trainer.advance(until, tol=plan.tol, patience=plan.patience, on_step=on_step)
+            ending = trainer.advance(
+                until, tol=plan.tol, patience=plan.patience, settled=plan.settled, on_step=on_step
+            )
         except NonFiniteLossError as error:
             ending = "failed"
             record["error"] = str(error)

@@ -8,7 +8,7 @@ for every item on its own, from torch's random state on the CPU, the one that ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -38,8 +38,8 @@ class Affine:
     padding : {"zeros", "border", "reflection"}, default="zeros"
         What comes in from outside: the darkest value, the nearest pixel, or the image mirrored.
     cut : float, default=0
-        Share of the height at most that goes dark at the top or the bottom of half of the images, counted from where
-        they begin to be brighter than black.
+        Share of the height at most, rounded up to whole rows, that goes dark at the top or the bottom of half of the images,
+        counted from where they begin to be brighter than black; never more than half of what is brighter.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Affine:
     scale: float = 0.2
     shear: float = 0.3
     padding: str = "zeros"
-    cut: float = 0.0
+    cut: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         _make_numbers(self)
@@ -217,6 +217,7 @@ def _without_ends(x: Tensor, cut: float) -> Tensor:
     n_rows = (share * is_cut * (cut * height + 1)).floor()
     bright = (x.amax(dim=(1, 3)) > BLACK).float()  # (n, height)
     first, last = bright.argmax(dim=1), height - 1 - bright.flip(1).argmax(dim=1)
+    n_rows = n_rows.minimum((last - first + 1) // 2)
     row = torch.arange(height, device=x.device)
     top = row < (first + n_rows)[:, None]
     bottom = row > (last - n_rows)[:, None]
@@ -226,13 +227,13 @@ def _without_ends(x: Tensor, cut: float) -> Tensor:
 
 def _make_numbers(strengths: Any) -> None:
     """Strengths of a frozen dataclass as plain floats, none of them negative."""
-    for field in fields(strengths):
-        value = getattr(strengths, field.name)
-        if isinstance(field.default, str):
+    for strength in fields(strengths):
+        value = getattr(strengths, strength.name)
+        if isinstance(strength.default, str):
             continue
         if not 0 <= value < float("inf"):
-            raise ValueError(f"{field.name}={value!r} must be a non-negative number.")
-        object.__setattr__(strengths, field.name, float(value))
+            raise ValueError(f"{strength.name}={value!r} must be a non-negative number.")
+        object.__setattr__(strengths, strength.name, float(value))
 
 
 def _check_images(augmentation: Any, x: Tensor) -> None:

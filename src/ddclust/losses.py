@@ -527,6 +527,11 @@ class DDCLoss:
         divergence = (n_clusters - 1) / 4
         return cls(weights=(divergence, PARTNERS_BALANCE, divergence), start_balance=PARTNERS_START_BALANCE)
 
+    @property
+    def changes(self) -> bool:
+        """Whether the loss changes in the first third of training."""
+        return self.start_balance is not None or self.cluster_sizes is not None
+
     def at(self, progress: float) -> Self:
         """The loss at a moment of training, from 0 to 1.
 
@@ -537,7 +542,7 @@ class DDCLoss:
         >>> DDCLoss(cluster_sizes=(9, 1)).at(1 / 6).cluster_sizes
         (0.7, 0.3)
         """
-        if self.start_balance is None and self.cluster_sizes is None:
+        if not self.changes:
             return self
         still = max(1 - progress / BALANCE_FALLS_IN, 0.0)
         divergence, balance, corners = self.weights

@@ -129,6 +129,7 @@ class Trainer:
         *,
         tol: float = 0.0,
         patience: int | None = None,
+        settled: int = 0,
         on_step: Callable[[Trainer, float], bool | None] | None = None,
         callbacks: tuple[Callable[[Trainer], bool | None], ...] = (),
     ) -> str:
@@ -141,6 +142,8 @@ class Trainer:
             Relative improvement of a record's loss over the best one before that counts.
         patience : int or None, default=None
             Records without such an improvement after which the run has converged; None: never.
+        settled : int, default=0
+            Iteration from which on the objective stays the same: losses of before are not compared with.
         on_step : callable (trainer, loss), optional
             Called after every iteration; if it returns True, the training stops there.
         callbacks : tuple of callables (trainer) -> bool or None
@@ -155,7 +158,7 @@ class Trainer:
         device = next(self.module.parameters()).device
         # on_step may save the state, so all that follows from a step alone must be in it by then, and
         # what is decided afterwards must be decided again by who goes on from that state.
-        if self._has_converged(tol, patience):
+        if self._has_converged(tol, patience, settled):
             return "converged"
         for indices in self._batches(until):
             loss = self._step(self.source.batch(indices).to(device), indices)
@@ -167,7 +170,7 @@ class Trainer:
                 return "stopped"
             if closed and sum(bool(callback(self)) for callback in callbacks):
                 return "stopped"
-            if closed and self._has_converged(tol, patience):
+            if closed and self._has_converged(tol, patience, settled):
                 return "converged"
         return "budget"
 
@@ -214,11 +217,14 @@ class Trainer:
         self.history = [dict(record) for record in plain["history"]]
         self._open = dict(plain["open"])
 
-    def _has_converged(self, tol: float, patience: int | None) -> bool:
+    def _has_converged(self, tol: float, patience: int | None, settled: int) -> bool:
         """Whether the record that was closed at this very iteration, if any, ends the run."""
         if not self.history or self.history[-1]["iteration"] != self.iteration:
             return False
-        return has_converged([record["loss"] for record in self.history], tol, patience)
+        # A record that was open when the objective settled is of both forms.
+        ends = [0] + [record["iteration"] for record in self.history]
+        losses = [r["loss"] for begin, r in zip(ends, self.history, strict=False) if begin >= settled]
+        return has_converged(losses, tol, patience)
 
     def _step(self, x: Tensor, indices: NDArray[np.intp]) -> float:
         """One update of the weights; returns the loss before it."""

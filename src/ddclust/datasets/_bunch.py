@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -108,15 +108,14 @@ def refuse_too_many_unreadable(skipped: dict[str, str], n_files: int, what: str,
 
 
 def drawn_of_classes(
-    target: NDArray[np.int64], per_class: int | Sequence[int], random_state: int
+    target: NDArray[np.integer], per_class: int | Mapping[int, int], random_state: int
 ) -> NDArray[np.intp]:
-    """Positions of so many items of each class, or of each class in turn, drawn at random, in their own order."""
+    """Positions of so many items of each class, drawn at random, in their own order."""
     rng = np.random.default_rng(random_state)
-    labels = np.unique(target)
-    sizes = np.broadcast_to(per_class, len(labels))
     chosen = []
-    for label, size in zip(labels, sizes, strict=True):
+    for label in np.unique(target).tolist():
         members = np.flatnonzero(target == label)
+        size = per_class if isinstance(per_class, int) else per_class[label]
         if len(members) < size:
             raise DataError(f"Class {label} has {len(members)} items, fewer than the {size} asked for.")
         chosen.append(rng.choice(members, size, replace=False))

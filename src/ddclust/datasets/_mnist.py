@@ -47,7 +47,7 @@ def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] |
         The digits to keep. The three-class set that goes by the name "mnist-3" is 0, 1 and 2; the paper
         does not say which ones it took.
     per_class : sequence of int, optional
-        So many images of each of these digits, drawn at random, as in the set "mnist-unequal"; by default all.
+        So many images of each of these digits in turn, drawn at random, as in the set "mnist-unequal"; by default all.
 
     Returns
     -------
@@ -61,7 +61,9 @@ def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] |
         images, labels = _from_openml()
     keep = np.flatnonzero(np.isin(labels, classes))
     if per_class is not None:
-        keep = keep[drawn_of_classes(labels[keep], per_class, random_state=0)]
+        keep = keep[
+            drawn_of_classes(labels[keep], dict(zip(classes, per_class, strict=True)), random_state=0)
+        ]
     return make_bunch(
         images[keep],
         target=labels[keep].astype(np.int64),
@@ -73,9 +75,8 @@ def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] |
 
 
 def _name(classes: Sequence[int], per_class: Sequence[int] | None) -> str:
-    if per_class is not None:
-        return "mnist-unequal"
-    return "mnist" if len(classes) == 10 else f"mnist-{len(classes)}"
+    some = "mnist" if len(classes) == 10 else f"mnist-{len(classes)}"
+    return some if per_class is None else f"{some}-unequal"
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:

@@ -233,7 +233,7 @@ def scores_of_fit(fit: Fitted, truth: NDArray) -> dict[str, Any]:
     """A fit against the known classes: its label-free choice, its vote, and every run."""
     model = fit.model
     place_of = {run: place for place, run in enumerate(model.voters_)}
-    agreements = agreement(fit.labels)
+    agreements = agreement(list(fit.labels))  # of those that were kept
     runs = []
     for number, record in enumerate(model.runs_):
         run = {
