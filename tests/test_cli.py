@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from ddclust import DDC
+from ddclust._runs import CRITERIA
 from ddclust.cli import main
 from ddclust.datasets import load
 
@@ -674,6 +675,11 @@ def test_sizes_of_clusters(vectors, given, sizes):
     options = [] if given is None else ["--sizes", given]
     run("fit", folder / "blobs.csv", "-k", 3, *QUICK, *options, "--out", folder / "run")
     assert DDC.load(folder / "run" / "model").cluster_sizes == sizes
+
+
+def test_every_criterion_can_be_named():
+    (option,) = [option for option in main.commands["fit"].params if option.name == "criterion"]
+    assert tuple(option.type.choices) == CRITERIA
 
 
 def test_links_are_read_again_from_another_folder(vectors, monkeypatch):

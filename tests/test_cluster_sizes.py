@@ -5,6 +5,7 @@ import pytest
 
 from ddclust import DDC, DDCLoss
 from ddclust.metrics import clustering_accuracy
+from test_checkpoints import assert_same, interrupted_fit
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,26 @@ def test_unequal_classes_are_found_with_their_sizes_and_not_without(unequal):
         model = quick(loss=strong, cluster_sizes=sizes).fit(X)
         assert clustering_accuracy(truth, model.labels_) > balanced + 0.2
     assert balanced < 0.7
+
+
+def test_a_run_does_not_converge_before_the_sizes_have_come_in(unequal):
+    X, _ = unequal
+    model = quick(
+        cluster_sizes=[400, 80, 20], augment=None, n_init=1, max_iter=1500, tol=0.5, patience=2
+    ).fit(X)
+    assert model.runs_[0]["outcome"] == "converged"
+    assert model.n_iter_ >= 500 + 3 * 50  # three records after the first third
+    plain = quick(augment=None, n_init=1, max_iter=1500, tol=0.5, patience=2).fit(X)
+    assert plain.n_iter_ < 500
+
+
+def test_stopped_while_sizes_come_in_it_ends_the_same(unequal, tmp_path, monkeypatch):
+    X, _ = unequal
+    params = {"cluster_sizes": [400, 80, 20], "n_init": 1, "max_iter": 30}
+    undisturbed = quick(**params).fit(X)
+    model = quick(**params, checkpoint_dir=tmp_path)
+    interrupted_fit(model, X, monkeypatch, 6)
+    assert_same(model.fit(X), undisturbed)
 
 
 def test_sizes_are_saved_and_part_of_a_fit_s_identity(unequal, tmp_path):

@@ -400,3 +400,16 @@ def test_items_judged_together_with_their_neighbours(blobs):
     assert np.array_equal(model.predict_smooth(X, 4), combine(smooth)[0].labels)
     with pytest.raises(ValueError, match="n_neighbors=5 must be .* less than n_samples=5"):
         model.predict_smooth(X[:5])
+
+
+def test_items_of_every_kind_can_be_judged_together(blobs, tmp_path):
+    X, _ = blobs
+    few = {"n_init": 2, "n_vote": 2, "max_iter": 20}
+    merged = quick(4, n_final=2, **few).fit(X)
+    assert set(merged.predict_smooth(X)) <= {0, 1}
+    merged.save(tmp_path / "m")
+    assert np.array_equal(DDC.load(tmp_path / "m").predict_smooth(X), merged.predict_smooth(X))
+    views = quick(2, **few).fit([X, -X])
+    assert len(views.predict_smooth([X, -X])) == len(X)
+    texts = ["gold rose", "gold fell", "wheat rain", "wheat sun"] * 5
+    assert len(quick(2, **few).fit(texts).predict_smooth(texts, 3)) == 20

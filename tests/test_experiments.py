@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from sklearn.utils import Bunch
 
 from ddclust import DDC, DDCLoss
+from ddclust.augment import Affine
 from ddclust.cli import main
 from ddclust.datasets import load
 from ddclust.experiments import (
@@ -33,7 +34,7 @@ from ddclust.experiments import (
     run_cell,
     state,
 )
-from ddclust.experiments._beyond import RandomLinks, TitlesAndBodies
+from ddclust.experiments._beyond import Halves, RandomLinks, TitlesAndBodies
 from ddclust.experiments._cells import Picture
 from ddclust.metrics import clustering_accuracy
 from ddclust.networks import ConvNet
@@ -293,6 +294,64 @@ def test_random_links_tell_the_truth():
     assert (cannot[:, 0] != cannot[:, 1]).all()
     assert np.array_equal(RandomLinks(200)(digits, 3)[1]["cannot_link"], links["cannot_link"])
     assert not np.array_equal(RandomLinks(200)(digits, 4)[1]["cannot_link"], links["cannot_link"])
+
+
+def test_halves_of_images_are_two_views():
+    digits = load("digits")
+    (upper, lower), arguments = Halves()(digits, 0)
+    assert arguments == {}
+    assert np.array_equal(np.concatenate([upper, lower], axis=1), digits.data)
+    assert np.array_equal(Halves(("lower",))(digits, 0)[0], lower)
+
+
+def test_smooth_cells_score_the_same_runs_otherwise(tmp_path):
+    place = Place(tmp_path)
+    plain, smooth = (
+        replace(ring(Fits(SMALL, smooth=smooth), name), experiment="beyond")
+        for name, smooth in (("plain", None), ("smooth", 9))
+    )
+    assert plain.protocol() != smooth.protocol()
+    results = [run_cell(cell, place) for cell in (plain, smooth)]
+    assert len(list(tmp_path.glob("experiments/work/fits/*"))) == 1
+    losses, scores = (
+        [[run[name] for run in result["repetitions"][0]["runs"]] for result in results]
+        for name in ("loss", "ACC")
+    )
+    assert losses[0] == losses[1]
+    circles = load("circles")
+    model = DDC(2, augment=None, **SMALL, random_state=0).fit(circles.data)
+    members = model.smooth_member_probabilities(circles.data, 9)
+    by_run = dict(zip(model.voters_, members, strict=True))
+    expected = [clustering_accuracy(circles.target, by_run[run].argmax(axis=1)) for run in range(3)]
+    assert scores[1] == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_came_later_leaves_earlier_protocols_as_they_were():
+    """Else every result of before would count as outdated."""
+    protocol = Fits({"augment": Affine()}).protocol(10)
+    assert "cut" not in protocol["params"]["augment"]["Affine"]
+    assert "balance" not in protocol["params"]
+    assert Fits({"augment": Affine(cut=0.2)}).protocol(10) != protocol
+
+
+@pytest.mark.parametrize(
+    ("params", "weights", "start"),
+    [
+        ({}, (2.25, 5, 2.25), 50),
+        ({"balance": 7}, (2.25, 7, 2.25), None),
+        ({"cluster_sizes": [1] * 10}, (2.25, 5, 2.25), None),
+    ],
+)
+def test_a_protocol_names_the_loss_that_is_trained(params, weights, start):
+    protocol = Fits({"augment": Affine(), **params}).protocol(10)
+    loss = protocol["params"]["loss"]["DDCLoss"]
+    assert (loss["weights"], loss.get("start_balance")) == (weights, start)
+
+
+def test_other_starts_are_other_ones():
+    cells = {cell.name: cell.protocol() for cell in declared("beyond", "standard") if cell.data == "agnews"}
+    first, other = cells["dropout-neighbors"], cells["other-starts"]
+    assert first | {"seed": 1} == other
 
 
 def test_titles_and_bodies_are_two_views():

@@ -124,15 +124,26 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     def predict_smooth(self, X: Any, n_neighbors: int = 5) -> NDArray[np.int64]:
         """The clusters of items that are judged together with their nearest neighbours in X.
 
-        As :meth:`predict`, from :meth:`smooth_member_probabilities`: for many items that are clustered at once.
+        For many items that are clustered at once. Unlike that of :meth:`predict`, an item's result depends on its
+        company and, beyond 30,000 items, on an approximate search.
+
+        Parameters
+        ----------
+        X : whatever :meth:`predict` takes
+        n_neighbors : int, default=5
+            Less than the number of items.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
         """
         return combine(self.smooth_member_probabilities(X, n_neighbors))[0].labels
 
     def smooth_member_probabilities(self, X: Any, n_neighbors: int = 5) -> list[NDArray[np.float32]]:
         """As :meth:`member_probabilities`, each item's averaged with those of its nearest neighbours in X.
 
-        Neighbours are those in the direction of the network's own hidden representation, so an item's result
-        depends on its company.
+        Neighbours are those in the direction of the network's own hidden representation
+        (:func:`ddclust.neighbors.neighbor_indices` by the cosine).
         """
         source = self._source(X)
         smooth = []

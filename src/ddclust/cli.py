@@ -213,7 +213,7 @@ def main() -> None:
     "--balance",
     type=click.FloatRange(min=0),
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
-    " of about one size.  [default: 50 at the start, which falls to 5; with --augment none 1]",
+    " of about one size.  [default: 50 at the start, which falls to 5; with --sizes 5; with --augment none 1]",
 )
 @click.option(
     "--sizes",
@@ -232,7 +232,7 @@ def main() -> None:
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 3e-3 for images and texts, 1e-4 for vectors; with --augment none 1e-3 and 1e-5]",
+    help="[default: 3e-3 for images from 8x8 on and for texts, else 1e-4; with --augment none 1e-3 for such images, else 1e-5]",
 )
 @click.option(
     "--seed",
@@ -736,7 +736,7 @@ def compare(
 @click.option(
     "--learning-rate",
     type=click.FloatRange(min=0, min_open=True),
-    help="[default: 3e-3 for images and texts, 1e-4 for vectors; with --augment none 1e-3 and 1e-5]",
+    help="[default: 3e-3 for images from 8x8 on and for texts, else 1e-4; with --augment none 1e-3 for such images, else 1e-5]",
 )
 @click.option(
     "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."

@@ -64,10 +64,7 @@ def nearest_neighbors(
     n = X.shape[0]
     if metric not in ("euclidean", "cosine"):
         raise ValueError(f"metric={metric!r} must be 'euclidean' or 'cosine'.")
-    if not 1 <= n_neighbors < n:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} must be at least 1 and less than n_samples={n}: an item is not its own neighbour."
-        )
+    _check_number(n_neighbors, n)
     if metric == "cosine":
         X = _directions(X)
     indices = _found(centred(X), n_neighbors, verbose)
@@ -102,6 +99,7 @@ def neighbor_indices(
            [0],
            [1]], dtype=int32)
     """
+    _check_number(n_neighbors, X.shape[0])
     if X.shape[0] > EXACT_ITEMS and find_spec("pynndescent") is not None:
         return _approximate(_directions(X) if metric == "cosine" else X, n_neighbors, verbose)
     found = nearest_neighbors(X, n_neighbors, metric=metric, verbose=verbose)
@@ -134,6 +132,13 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
         return smooth.toarray()
     with np.errstate(divide="ignore", invalid="ignore"):  # rows that are all the same explain no variance
         return TruncatedSVD(min(TOPICS, n_features), random_state=0).fit_transform(smooth)
+
+
+def _check_number(n_neighbors: int, n: int) -> None:
+    if not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} must be at least 1 and less than n_samples={n}: an item is not its own neighbour."
+        )
 
 
 def _approximate(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int32]:
