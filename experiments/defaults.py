@@ -57,7 +57,7 @@ of partner gives with settings of its own is in [RESULTS.md](../RESULTS.md), und
 
 **Where they are wrong.** Copies assume that a turned or moved image shows the same: not so for arrows, 6 and 9 upside down
 (20 degrees are safe), or where the position is what matters. The partners' loss draws clusters to similar sizes; where
-classes differ much in size, set a low `balance` or give `cluster_sizes`, which weighs 5 from the first step on (on MNIST with
+classes differ much in size, set a low `balance` or give `cluster_sizes`, which weighs 25 from the first step to the last (on MNIST with
 ten times as many zeros as nines the defaults divide the frequent digits and merge the rare ones: RESULTS.md, `mnist-unequal`). Neighbours assume that near items are of one kind.
 On the aerial photographs of seals, copies (of `Photo()`) gave a higher NMI and a lower ACC than none.
 `augment=None` leaves all of that out, and `DDC.paper(n_clusters)` is the paper's own protocol.

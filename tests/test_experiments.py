@@ -339,7 +339,7 @@ def test_what_came_later_leaves_earlier_protocols_as_they_were():
     [
         ({}, (2.25, 5, 2.25), 50),
         ({"balance": 7}, (2.25, 7, 2.25), None),
-        ({"cluster_sizes": [1] * 10}, (2.25, 5, 2.25), None),
+        ({"cluster_sizes": [1] * 10}, (2.25, 25, 2.25), None),
     ],
 )
 def test_a_protocol_names_the_loss_that_is_trained(params, weights, start):

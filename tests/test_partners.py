@@ -129,7 +129,7 @@ def test_the_loss_goes_with_partners(blobs):
     assert chosen(balance=7).start_balance is None
     assert chosen(balance=7, augment=None) == DDCLoss(weights=(1, 7, 1))
     sizes = (4, 3, 2, 1)
-    assert chosen(cluster_sizes=sizes) == DDCLoss(weights=(0.75, 5, 0.75), cluster_sizes=sizes)
+    assert chosen(cluster_sizes=sizes) == DDCLoss(weights=(0.75, 25, 0.75), cluster_sizes=sizes)
     assert chosen(cluster_sizes=sizes, balance=7).weights == (0.75, 7, 0.75)
     assert chosen(cluster_sizes=sizes, augment=None) == DDCLoss(cluster_sizes=sizes)
 

@@ -43,6 +43,9 @@ LEARNING_RATES = {"conv": 1e-3, "mlp": 1e-5}
 PARTNERS_LEARNING_RATES = {"conv": 3e-3, "mlp": 1e-4}
 SPARSE_PARTNERS_LEARNING_RATES = {"mlp": 3e-3}
 PATIENCE = 10
+# Weight of the overlap with partners and given sizes, which stay true to the end; a stronger start, which is towards equal
+# ones, would divide large classes and merge small ones.
+SIZED_BALANCE = 25.0
 NEIGHBORS_FILE = "neighbors"
 
 
@@ -99,7 +102,7 @@ class DDC(NetworkClusterer):
         Of the same for the pairs that are given to :meth:`fit`.
     balance : float or None, default=None
         Weight of the term that spreads items evenly over the clusters, if not the loss's own (1, and with partners 50 at
-        the start, which falls to 5, or 5 throughout with ``cluster_sizes``). 10 to 50 where clusters are known to be of about one
+        the start, which falls to 5, or 25 throughout with ``cluster_sizes``). 10 to 50 where clusters are known to be of about one
         size. Only with a ``DDCLoss``.
     cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
         Shares of the items, or counts, that clusters are drawn to, in any order; training starts with equal ones and goes
@@ -509,22 +512,21 @@ class DDC(NetworkClusterer):
 
     def _loss(self, has_partners: bool) -> ClusteringLoss:
         """The loss, the one that goes with partners if none is given, with the weight of its balance."""
-        loss = self.loss
+        loss, balance = self.loss, self.balance
         if isinstance(loss, str):
             loss = DDCLoss.for_partners(self.n_clusters) if has_partners else DDCLoss()
-            if self.cluster_sizes is not None:
-                # A strong start, which is towards equal sizes, would divide large classes and merge small ones.
-                loss = replace(loss, start_balance=None)
+            if balance is None and self.cluster_sizes is not None and has_partners:
+                balance = SIZED_BALANCE
         if self.cluster_sizes is None and self.balance is None:
             return loss
         if not isinstance(loss, DDCLoss):
             raise ValueError(
                 "cluster_sizes and balance need a DDCLoss; a loss of one's own has to deal with sizes itself."
             )
-        if self.balance is None:
+        if balance is None:
             return loss
         divergence, _, corners = loss.weights
-        return replace(loss, weights=(divergence, self.balance, corners), start_balance=None)
+        return replace(loss, weights=(divergence, balance, corners), start_balance=None)
 
     def _rate(self, kinds: Sequence[str], has_partners: bool, *, is_sparse: bool) -> float:
         """The learning rate, that for networks of these kinds if none is given."""

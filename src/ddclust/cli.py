@@ -213,7 +213,7 @@ def main() -> None:
     "--balance",
     type=click.FloatRange(min=0),
     help="Weight of the term that spreads items evenly over the clusters. 10 to 50 where clusters are known to be"
-    " of about one size.  [default: 50 at the start, which falls to 5; with --sizes 5; with --augment none 1]",
+    " of about one size.  [default: 50 at the start, which falls to 5; with --sizes 25; with --augment none 1]",
 )
 @click.option(
     "--sizes",

@@ -330,7 +330,7 @@ ABOUT = {
     OTHER_STARTS: "the same of ten other starts.",
     "equal-sizes": "partners as in dropout-neighbors, clusters drawn to one size by a weight of 5.",
     "k-means-sizes": "the same, drawn to the sizes of the clusters that k-means finds.",
-    "given-sizes": "drawn to the true sizes of the classes, as a user might know them, by a weight of 5.",
+    "given-sizes": "drawn to the true sizes of the classes, as a user might know them (by a weight of 5 on texts, 25 on images).",
     "balance-falls": "partners as in affine-neighbors, clusters drawn to one size by a weight that falls from 50 to 5: the default.",
     "links-500": "500 random pairs of items, with the truth whether they share a class.",
     "neighbors-links-500": "neighbours, and such pairs.",
