@@ -102,8 +102,8 @@ class DDC(NetworkClusterer):
         Of the same for the pairs that are given to :meth:`fit`.
     balance : float or None, default=None
         Weight of the term that spreads items evenly over the clusters, if not the loss's own (1, and with partners 50 at
-        the start, which falls to 5, or 25 throughout with ``cluster_sizes``). 10 to 50 where clusters are known to be of about one
-        size. Only with a ``DDCLoss``.
+        the start, which falls to 5, or 25 throughout with ``cluster_sizes``). 10 to 50 where clusters are known to be of
+        about one size. Only with a ``DDCLoss``.
     cluster_sizes : array-like of n_clusters numbers, "k-means" or None, default=None
         Shares of the items, or counts, that clusters are drawn to, in any order; training starts with equal ones and goes
         over to these in its first third. By default clusters of one size, as in the paper. ``"k-means"``: the sizes that
@@ -355,8 +355,8 @@ class DDC(NetworkClusterer):
         y : Ignored
         must_link, cannot_link : array-like of int of shape (m, 2), optional
             Positions of items in ``X`` that must, or must not, share a cluster. They, or changed copies of them with
-            ``augment``, are drawn into every batch and
-            add -log<alpha_i, alpha_j> and -log(1 - <alpha_i, alpha_j>) to the loss; the result may break some.
+            ``augment``, are drawn into every batch and add -log<alpha_i, alpha_j> and -log(1 - <alpha_i, alpha_j>) to the
+            loss; the result may break some.
 
         Returns
         -------

@@ -69,6 +69,14 @@ def partner_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+rate_option = click.option(
+    "--learning-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    help="[default: 3e-3 for images from 8x8 on and for texts, else 1e-4; with --augment none 1e-3 for such images, else"
+    " 1e-5]",
+)
+
+
 def link_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that name pairs of items."""
     pairs = click.Path(exists=True, dir_okay=False, resolve_path=True)
@@ -229,11 +237,7 @@ def main() -> None:
     help="Iterations (batches) of a restart at most.",
 )
 @click.option("--batch-size", type=click.IntRange(min=2), default=100, show_default=True)
-@click.option(
-    "--learning-rate",
-    type=click.FloatRange(min=0, min_open=True),
-    help="[default: 3e-3 for images from 8x8 on and for texts, else 1e-4; with --augment none 1e-3 for such images, else 1e-5]",
-)
+@rate_option
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
@@ -733,11 +737,7 @@ def compare(
     show_default=True,
     help="Iterations of a restart at most.",
 )
-@click.option(
-    "--learning-rate",
-    type=click.FloatRange(min=0, min_open=True),
-    help="[default: 3e-3 for images from 8x8 on and for texts, else 1e-4; with --augment none 1e-3 for such images, else 1e-5]",
-)
+@rate_option
 @click.option(
     "--jobs", default=-1, show_default=True, help="Restarts side by side; -1: as many as there are cores."
 )
