@@ -4,8 +4,8 @@ python examples/partners.py
 """
 
 from ddclust import DDC
+from ddclust.choosing.metrics import clustering_accuracy, nmi
 from ddclust.datasets import load_digits
-from ddclust.metrics import clustering_accuracy, nmi
 
 PARTNERS = {
     "none": {"augment": None},

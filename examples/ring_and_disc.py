@@ -7,9 +7,10 @@ import sys
 
 from sklearn.cluster import KMeans
 
-from ddclust import DDC, plots
+from ddclust import DDC
+from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.datasets import load_circles
-from ddclust.metrics import clustering_accuracy
+from ddclust.show import plots
 
 
 def main(figure="ring_and_disc.png"):

@@ -21,7 +21,8 @@ import torch
 from joblib.externals.loky import get_reusable_executor
 from sklearn.datasets import make_blobs
 
-from ddclust import DDC, _runs
+from ddclust import DDC
+from ddclust.training import run as _runs
 
 X, _ = make_blobs(400, centers=3, random_state=0)
 

@@ -5,48 +5,21 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ddclust._ddc import DDC
-    from ddclust.losses import DDCLoss
+    from ddclust.ddc import DDC
+    from ddclust.objective.losses import DDCLoss
 
 __version__ = version("ddclust")
 __all__ = ["DDC", "DDCLoss", "__version__"]
 
 # Loaded when first used, so that the command line answers without waiting for torch.
-_LAZY = {"DDC": "ddclust._ddc", "DDCLoss": "ddclust.losses"}
-_MODULES = {
-    "augment",
-    "baselines",
-    "comparison",
-    "consensus",
-    "datasets",
-    "explain",
-    "inference",
-    "items",
-    "kernels",
-    "links",
-    "losses",
-    "merging",
-    "metrics",
-    "neighbors",
-    "networks",
-    "persistence",
-    "plots",
-    "report",
-    "scan",
-    "selection",
-    "sources",
-    "text",
-    "training",
-}
+_LAZY = {"DDC": "ddclust.ddc", "DDCLoss": "ddclust.objective.losses"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
-    if name in _MODULES:
-        return import_module(f"ddclust.{name}")
     raise AttributeError(f"module 'ddclust' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES])
+    return sorted(__all__)

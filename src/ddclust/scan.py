@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ddclust import __version__, plots
-from ddclust._ddc import DDC
-from ddclust._model_format import params_to_json
-from ddclust._runs import usable_runs
-from ddclust.atomic import write_file, write_json
-from ddclust.items import fingerprint
-from ddclust.text import StemVectorizer, checked_texts, is_text
+from ddclust import __version__
+from ddclust.data.items import fingerprint
+from ddclust.data.text import StemVectorizer, checked_texts, is_text
+from ddclust.ddc import DDC
+from ddclust.saving import params_to_json
+from ddclust.show import plots
+from ddclust.storage.atomic import write_file, write_json
+from ddclust.training.run import usable_runs
 
 # Below this no number of clusters is found again by restarts.
 STABLE = 0.8

@@ -1,0 +1,31 @@
+"""The page of MNIST's 70,000 images against two training epochs on them, in one run."""
+
+from __future__ import annotations
+
+import warnings
+
+from _measure import mnist_or_exit, save, seconds, summary
+
+from ddclust import DDC
+from ddclust.show.report import report_page
+
+REPEATS = 3
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    mnist = mnist_or_exit()
+    ratios, pages = [], []
+    for seed in range(REPEATS):
+        model = DDC(10, augment=None, n_init=1, max_iter=1400, patience=None, random_state=seed).fit(
+            mnist.data
+        )
+        took = seconds(lambda model=model: pages.append(report_page(model, mnist.data, truth=mnist.target)))
+        ratios.append(took / model.runs_[0]["seconds"])
+        print(f"{took:.1f} s, training {model.runs_[0]['seconds']:.1f} s", flush=True)
+    what = "report of 70,000 28x28 images / two training epochs on them, with judging"
+    size = {
+        "what": "size of the page (MB)",
+        "target": "a few at most",
+        "median": round(len(pages[-1]) / 2**20, 2),
+    }
+    save("report", [{"what": what, "target": "<= 1", **summary(ratios)}, size])

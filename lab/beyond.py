@@ -1,0 +1,50 @@
+"""Beyond the paper: fits that are given what is known about the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ddclust.data.text import StemVectorizer
+
+
+@dataclass(frozen=True)
+class RandomLinks:
+    """The truth about pairs of items drawn at random: whether they are of one class."""
+
+    n_pairs: int
+
+    def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
+        drawn = np.random.default_rng(seed).choice(len(bunch.target), size=(self.n_pairs, 2))
+        drawn = drawn[drawn[:, 0] != drawn[:, 1]]
+        alike = bunch.target[drawn[:, 0]] == bunch.target[drawn[:, 1]]
+        return bunch.data, {"must_link": drawn[alike], "cannot_link": drawn[~alike]}
+
+
+@dataclass(frozen=True)
+class TitlesAndBodies:
+    """The titles of stories or their bodies, or both as two views."""
+
+    views: tuple[str, ...] = ("titles", "bodies")
+
+    def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
+        parts = [text.partition("\n") for text in bunch.texts]
+        texts = {"titles": [part[0] for part in parts], "bodies": [part[2] for part in parts]}
+        views = [StemVectorizer().fit_transform(texts[name]) for name in self.views]
+        return (views if len(views) > 1 else views[0]), {}
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The upper half of images or the lower one, or both as two views."""
+
+    views: tuple[str, ...] = ("upper", "lower")
+
+    def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
+        middle = bunch.data.shape[1] // 2
+        halves = {"upper": bunch.data[:, :middle], "lower": bunch.data[:, middle:]}
+        views = [halves[name] for name in self.views]
+        return (views if len(views) > 1 else views[0]), {}

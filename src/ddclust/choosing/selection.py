@@ -1,0 +1,121 @@
+"""What can be said of the runs of one fit without any label, so that one of them can be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import adjusted_rand_score
+from torch import nn
+
+from ddclust.training.inference import CHUNK, evaluation_mode, outputs, padded_batches
+from ddclust.training.trainer import Source
+
+# Runs are compared by their labels of at most so many items: enough for two digits of any agreement.
+COMPARED_ITEMS = 10_000
+
+
+def pairwise_agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    """The adjusted Rand index of every two labellings: 1 for the same partition, about 0 for independent ones.
+
+    Being corrected for chance it can be compared between different numbers of clusters.
+
+    Parameters
+    ----------
+    labelings : sequence of array-like of int of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of shape (n_labelings, n_labelings)
+
+    Examples
+    --------
+    >>> pairwise_agreement([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]])
+    array([[ 1. ,  1. , -0.5],
+           [ 1. ,  1. , -0.5],
+           [-0.5, -0.5,  1. ]])
+    """
+    matrix = np.eye(len(labelings))
+    for i, first in enumerate(labelings):
+        for j, second in enumerate(labelings[:i]):
+            matrix[i, j] = matrix[j, i] = adjusted_rand_score(first, second)
+    return matrix
+
+
+def agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    """How far each labelling agrees with the others: its mean adjusted Rand index with them, 1 if there are none.
+
+    Parameters
+    ----------
+    labelings : sequence of array-like of int of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of shape (n_labelings,)
+
+    Examples
+    --------
+    >>> agreement([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]])
+    array([ 0.25,  0.25, -0.5 ])
+    """
+    if len(labelings) < 2:
+        return np.ones(len(labelings))
+    return (pairwise_agreement(labelings).sum(axis=1) - 1) / (len(labelings) - 1)
+
+
+def balance(labels: ArrayLike, n_clusters: int) -> float:
+    """The entropy of the clusters' sizes, from 0 for a single cluster to 1 for clusters of one size.
+
+    Parameters
+    ----------
+    labels : array-like of int of shape (n_samples,)
+        Of 0 to n_clusters - 1.
+    n_clusters : int
+
+    Examples
+    --------
+    >>> balance([0, 0, 1, 1], 2), balance([0, 0, 0, 0], 2), balance([0, 1, 0, 1], 4)
+    (1.0, 0.0, 0.5)
+    """
+    shares = np.bincount(np.asarray(labels), minlength=n_clusters) / len(np.asarray(labels))
+    used = shares[shares > 0]
+    return float(abs((used * np.log(used)).sum()) / np.log(max(n_clusters, 2)))
+
+
+def steadiness(module: nn.Module, source: Source, *, noise: float = 0.1, seed: int = 0) -> float:
+    """The share of items whose cluster stays the same when a little Gaussian noise is added to them.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Returns (hidden, logits).
+    source : Source
+    noise : float, default=0.1
+        Standard deviation of the noise, in those of the values that the network sees.
+    seed : int, default=0
+
+    Examples
+    --------
+    >>> from ddclust.networks import MLP
+    >>> from ddclust.data.batches import BatchSource, Scaling
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> steadiness(MLP((2,), 3), BatchSource(X, Scaling.of(X)), noise=0.0)
+    1.0
+    """
+    generator = torch.Generator().manual_seed(seed)
+    scale = noise * source.batch(slice(0, min(len(source), COMPARED_ITEMS))).std().item()
+    unchanged = 0
+    with evaluation_mode(module) as device:
+        for rows, x in padded_batches(source, CHUNK):
+            n = rows.stop - rows.start
+            moved = x + scale * torch.randn(x.shape, generator=generator)
+            before, after = (module(version.to(device))[1][:n].argmax(dim=1) for version in (x, moved))
+            unchanged += int((before == after).sum())
+    return unchanged / len(source)
+
+
+def labels_of(module: nn.Module, source: Source) -> NDArray[np.int64]:
+    """The network's own cluster of each item, in the numbering of its outputs."""
+    return torch.cat([logits.argmax(dim=1) for _, _, logits in outputs(module, source)]).numpy()

@@ -1,0 +1,1 @@
+"""DDC and the reference methods on the same data."""

@@ -1,0 +1,1 @@
+"""What comes in: items, batches, texts, links, neighbours, and their checks."""

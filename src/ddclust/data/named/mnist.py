@@ -1,0 +1,118 @@
+"""MNIST: 70,000 handwritten digits."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from ddclust.data.named.fetch import fetched
+from ddclust.data.named.store import DataFile, find, need, where_to
+from ddclust.data.readers.bunch import DataError, drawn_of_classes, make_bunch
+
+# Train before test, images before labels.
+FILES = (
+    DataFile(
+        "mnist/train-images-idx3-ubyte.gz", "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
+    ),
+    DataFile(
+        "mnist/train-labels-idx1-ubyte.gz", "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"
+    ),
+    DataFile(
+        "mnist/t10k-images-idx3-ubyte.gz", "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
+    ),
+    DataFile(
+        "mnist/t10k-labels-idx1-ubyte.gz", "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"
+    ),
+)
+FETCHED_FILE = "mnist-openml.npz"
+# Of all pixels and all labels, in that order.
+CONTENT_SHA256 = "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
+# Images of each digit in "mnist-unequal": each digit a little rarer than the one before, nines a tenth of the zeros.
+UNEQUAL = tuple(round(6300 * 10 ** (-digit / 9)) for digit in range(10))
+
+
+def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] | None = None) -> Bunch:
+    """28x28 grey images of the digits 0 to 9, training and test part together, or of some digits only.
+
+    Parameters
+    ----------
+    classes : sequence of int, default=range(10)
+        The digits to keep. The three-class set that goes by the name "mnist-3" is 0, 1 and 2; the paper
+        does not say which ones it took.
+    per_class : sequence of int, optional
+        So many images of each of these digits in turn, drawn at random, as in the set "mnist-unequal"; by default all.
+
+    Returns
+    -------
+    Bunch
+    """
+    if all(find(file.path) is not None for file in FILES):
+        paths = [need(file, "mnist") for file in FILES]
+        images = np.concatenate([_read_idx(paths[0]), _read_idx(paths[2])])
+        labels = np.concatenate([_read_idx(paths[1]), _read_idx(paths[3])])
+    else:
+        images, labels = _from_openml()
+    keep = np.flatnonzero(np.isin(labels, classes))
+    if per_class is not None:
+        keep = keep[
+            drawn_of_classes(labels[keep], dict(zip(classes, per_class, strict=True)), random_state=0)
+        ]
+    return make_bunch(
+        images[keep],
+        target=labels[keep].astype(np.int64),
+        target_names=[str(digit) for digit in range(10)],
+        item_names=[str(i) for i in keep],
+        name=_name(classes, per_class),
+        about="Handwritten digits of 28x28 pixels (Y. LeCun, C. Cortes).",
+    )
+
+
+def _name(classes: Sequence[int], per_class: Sequence[int] | None) -> str:
+    some = "mnist" if len(classes) == 10 else f"mnist-{len(classes)}"
+    return some if per_class is None else f"{some}-unequal"
+
+
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    """An array of bytes in the IDX format."""
+    content = gzip.decompress(path.read_bytes())
+    n_axes = content[3]
+    shape = struct.unpack(f">{n_axes}I", content[4 : 4 + 4 * n_axes])
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_axes).reshape(shape)
+
+
+def _from_openml() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The same images from OpenML, kept in the cache in a form that is quick to read."""
+
+    def fetch(data_home: Path) -> dict[str, NDArray]:
+        from importlib.util import find_spec
+
+        from sklearn.datasets import fetch_openml
+
+        parser = "pandas" if find_spec("pandas") else "liac-arff"  # the latter takes minutes
+        bunch = fetch_openml("mnist_784", version=1, as_frame=False, data_home=data_home, parser=parser)
+        return {
+            "images": bunch.data.astype(np.uint8).reshape(-1, 28, 28),
+            "labels": bunch.target.astype(np.uint8),
+        }
+
+    names = ", ".join(Path(file.path).name for file in FILES)
+    arrays = fetched(
+        FETCHED_FILE,
+        {"images", "labels"},
+        fetch,
+        "mnist",
+        f"the four files {names} in a folder mnist {where_to()}",
+    )
+    digest = hashlib.sha256(arrays["images"].tobytes() + arrays["labels"].tobytes()).hexdigest()
+    if digest != CONTENT_SHA256:
+        raise DataError(
+            f"The images in {str(find(FETCHED_FILE) or FETCHED_FILE)!r} are not those of MNIST; remove that file."
+        )
+    return arrays["images"], arrays["labels"]

@@ -1,0 +1,62 @@
+"""Aerial photographs of seals, which stand in for the private data of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from ddclust.data.named.store import DataFile, need
+from ddclust.data.readers.arrays import open_npz
+from ddclust.data.readers.bunch import DataError, make_bunch
+
+FILES = {
+    32: DataFile("seals_aerial_32.npz", "9516ee036091702f2c02d762d53dec09ffec02ad02add3787f45f14200a37829"),
+    64: DataFile("seals_aerial_64.npz", "89a5e16ac072750e0cb5b36bf00a7dff8463ed215a9c4642d34cbac814a7b9d3"),
+}
+PUPS = ("elephant_seal_pup", "harbor_seal")
+THREE = (*PUPS, "background")  # as the paper's SEALS-3: two kinds of seals, and neither
+
+
+def load_seals(classes: Sequence[str] | None = None, *, size: int = 32) -> Bunch:
+    """RGB crops around seals in aerial survey photographs, balanced classes.
+
+    Parameters
+    ----------
+    classes : sequence of str, optional
+        Names of the classes to keep: "elephant_seal_pup", "elephant_seal_cow", "elephant_seal_bull",
+        "harbor_seal", "background"; by default all there are.
+    size : {32, 64}, default=32
+        32: five classes of 1,000 crops of 96x96 pixels, averaged to 32x32. 64: three classes of 600
+        crops of 64x64 pixels.
+
+    Returns
+    -------
+    Bunch
+        Also has ``photo``, the number of the photograph that a crop is from.
+    """
+    if size not in FILES:
+        raise ValueError(f"size={size} must be 32 or 64.")
+    arrays = open_npz(need(FILES[size], "seals"))
+    there = arrays["class_names"].tolist()
+    names = there if classes is None else list(classes)
+    unknown = [name for name in names if name not in there]
+    if unknown:
+        raise DataError(
+            f"There is no class {unknown[0]!r} among the seals of size {size}; there are {', '.join(there)}."
+        )
+    code = np.full(len(there), -1)
+    code[[there.index(name) for name in names]] = np.arange(len(names))
+    target = code[arrays["y"]]
+    keep = np.flatnonzero(target >= 0)
+    bunch = make_bunch(
+        arrays["X"][keep],
+        target=target[keep],
+        target_names=names,
+        item_names=[str(i) for i in keep],
+        name=f"seals-{len(names)}" if classes is not None else "seals" if size == 32 else "seals-64",
+        about=f"Aerial crops of seals, {size}x{size} pixels: {', '.join(names)}.",
+    )
+    bunch.photo = arrays["photo"][keep]
+    return bunch

@@ -1,0 +1,1 @@
+"""One file per kind of data that can be read from disk."""

@@ -1,5 +1,0 @@
-"""One self-contained page that shows what was found, what is doubtful, and why."""
-
-from ddclust.report._page import report_page
-
-__all__ = ["report_page"]

@@ -1,0 +1,1 @@
+"""Figures, explanations and the report."""

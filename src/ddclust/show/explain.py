@@ -1,0 +1,282 @@
+"""What a network looks at: the pixels, features or words that speak for an item's cluster."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from ddclust.base import NetworkClusterer
+from ddclust.choosing.consensus import combine
+from ddclust.data.batches import BatchSource, channel_axis, in_items_layout
+from ddclust.training.inference import padded_batches, refuse_non_finite
+
+# As in prediction, every pass has one size, so that an item's map does not depend on its company.
+CHUNK = 64
+RED = np.array([230.0, 20.0, 30.0])
+# So large a share of an image's pixels is below pure red; a few extreme pixels would outshine the others.
+BELOW_RED = 0.98
+
+
+class Explanation(NamedTuple):
+    """How much each input value speaks for the cluster of its item.
+
+    ``feature_names`` is None for images.
+    """
+
+    attributions: NDArray[np.float32]  # (n, *shape of an item)
+    clusters: NDArray[np.int64]  # (n,): the cluster whose score is explained
+    feature_names: NDArray[np.object_] | None = None  # (d,)
+
+    def top_features(self, n_top: int = 10) -> list[list[tuple[str, float]]]:
+        """For each item its most influential features or words and their attributions, the largest first.
+
+        A negative one speaks against the cluster. Features without any influence, such as words that a text
+        does not hold, are left out.
+
+        Examples
+        --------
+        >>> names = np.array(["oil", "goal", "rain"], dtype=object)
+        >>> found = Explanation(np.array([[0.5, -2.0, 0.0]], dtype=np.float32), np.array([1]), names)
+        >>> found.top_features(2)
+        [[('goal', -2.0), ('oil', 0.5)]]
+        """
+        if self.feature_names is None:
+            raise ValueError("Pixels of images have no names; see attributions, or paint them with overlay.")
+        tops = []
+        for row in self.attributions:
+            order = np.argsort(-np.abs(row), kind="stable")[:n_top]
+            tops.append([(str(self.feature_names[i]), float(row[i])) for i in order if row[i] != 0])
+        return tops
+
+
+def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) -> Explanation:
+    """What speaks for the cluster of each item: guided backpropagation of the cluster's unnormalised score.
+
+    For images there is one map per item (Section 5.6 of the paper). For vectors and texts, where a gradient
+    alone says nothing of what an item holds, the attribution of a feature is its value times the gradient of
+    the score. Values are those that the network sees, that is scaled: a vector's feature counts from its mean.
+
+    Of several networks that vote, the best one alone is explained, though an item's own cluster is the vote's. Of a
+    cluster that was merged, it is the score of the part that the item belongs to most.
+    The model is not changed, and an item's attributions do not depend on the other items. The map of an image is
+    zero throughout where a network tells the cluster by what the image lacks: then no active unit raises its score.
+
+    Parameters
+    ----------
+    model : fitted DDC or DEC
+        A network of the user's own should have its activations as ``nn.ReLU`` modules, see
+        :func:`guided_backprop`.
+    X : images, vectors or texts
+        Whatever the model predicts.
+    clusters : int or array-like of int of shape (n,), optional
+        The cluster to explain, for all items or for each. By default the item's own.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ddclust import DDC
+    >>> images = load_digits().images[:100]
+    >>> model = DDC(3, n_init=1, max_iter=20, random_state=0).fit(images)
+    >>> explain(model, images[:4]).attributions.shape
+    (4, 8, 8)
+    """
+    if not isinstance(model, NetworkClusterer):
+        raise TypeError(
+            f"Only models with networks, DDC and DEC, can be explained, not a {type(model).__name__}."
+        )
+    source = model._source(X)
+    if clusters is None:
+        clusters = combine(model._member_probabilities(source))[0].labels
+    wanted = _checked_clusters(clusters, len(source), model.n_clusters_)
+    attributions = np.empty((len(source), *model.item_shape_), dtype=np.float32)
+    for rows, values in _attributed(model, source, model._outputs_of(source, wanted)):
+        attributions[rows] = in_items_layout(values, model.item_shape_).numpy()
+    return Explanation(attributions, wanted, _feature_names(model))
+
+
+def guided_backprop(module: nn.Module, x: Tensor, target: int | Tensor) -> Tensor:
+    """Guided backpropagation (Springenberg et al. 2015) of a cluster's score to the input, by captum.
+
+    On its way back through every ``nn.ReLU`` module the gradient keeps only what is positive, besides what the
+    ReLU lets through itself. Other activations, ``torch.nn.functional.relu`` among them, are not seen and pass
+    the plain gradient. The module computes in evaluation mode and is left as it was.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Returns (hidden, logits).
+    x : Tensor of shape (n, ...)
+    target : int or Tensor of int of shape (n,)
+        The output to explain, for all items or for each.
+
+    Returns
+    -------
+    Tensor of the shape of x
+
+    Examples
+    --------
+    >>> from ddclust.networks import ConvNet
+    >>> guided_backprop(ConvNet((1, 28, 28), 10), torch.rand(2, 1, 28, 28), 3).shape
+    torch.Size([2, 1, 28, 28])
+    """
+    from captum.attr import GuidedBackprop
+
+    with _gradients_of(module) as scores, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Setting backward hooks")
+        return GuidedBackprop(scores).attribute(_leaf(x), target=target).detach()
+
+
+def input_x_gradient(module: nn.Module, x: Tensor, target: int | Tensor) -> Tensor:
+    """Each input value times the gradient of a cluster's score, by captum.
+
+    Parameters
+    ----------
+    module, x, target
+        As for :func:`guided_backprop`.
+
+    Returns
+    -------
+    Tensor of the shape of x
+
+    Examples
+    --------
+    >>> class Scores(nn.Module):
+    ...     def forward(self, x):
+    ...         return x, x * torch.tensor([3.0, -1.0])
+    >>> input_x_gradient(Scores(), torch.tensor([[2.0, 5.0]]), 1)
+    tensor([[ 0., -5.]])
+    """
+    from captum.attr import InputXGradient
+
+    with _gradients_of(module) as scores:
+        return InputXGradient(scores).attribute(_leaf(x), target=target).detach()
+
+
+def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
+    """The images in grey, and what speaks for the cluster in red: lowering a red pixel lowers the score.
+
+    The two hundredths of each image's pixels with the largest attributions are pure red; none and negative ones
+    leave the pixel grey.
+
+    Parameters
+    ----------
+    images : array-like of shape (n, h, w), (n, h, w, c) or (n, c, h, w)
+        Black is 0, white is 255 for uint8; for other types they are the least and the largest value of all.
+    attributions : array-like of the same shape
+
+    Returns
+    -------
+    ndarray of uint8 of shape (n, h, w, 3)
+
+    Examples
+    --------
+    >>> overlay(np.full((1, 1, 3), 255, dtype=np.uint8), [[[0.0, -4.0, 2.0]]])[0, 0].tolist()
+    [[255, 255, 255], [255, 255, 255], [230, 20, 30]]
+    """
+    images, attributions = np.asarray(images), np.asarray(attributions, dtype=np.float64)
+    if images.shape != attributions.shape or images.ndim not in (3, 4):
+        raise ValueError(
+            "overlay takes images of shape (n, h, w), (n, h, w, c) or (n, c, h, w) and attributions of the same shape,"
+            f" got {images.shape} and {attributions.shape}."
+        )
+    grey = _as_fractions(images)
+    strength = np.maximum(attributions, 0.0)
+    axis = channel_axis(images.shape[1:])
+    if axis is not None:
+        grey, strength = grey.mean(axis=axis + 1), strength.sum(axis=axis + 1)
+    most = strength.max(axis=(1, 2), keepdims=True, initial=0.0)
+    much = (
+        np.quantile(strength, BELOW_RED, axis=(1, 2), keepdims=True, method="higher") if most.size else most
+    )
+    full = np.where(much > 0, much, np.where(most > 0, most, 1.0))
+    share = np.minimum(strength / full, 1.0)[..., None]  # (n, h, w, 1)
+    return np.rint((1 - share) * 255 * grey[..., None] + share * RED).astype(np.uint8)
+
+
+def _as_fractions(images: NDArray) -> NDArray[np.float64]:
+    """Images from black, 0, to white, 1."""
+    if images.dtype == np.uint8:
+        return images / 255
+    low, high = float(images.min(initial=np.inf)), float(images.max(initial=-np.inf))
+    return (images.astype(np.float64) - low) / ((high - low) or 1.0)
+
+
+def _checked_clusters(clusters: ArrayLike, n: int, n_clusters: int) -> NDArray[np.int64]:
+    """One cluster number for each of n items."""
+    found = np.asarray(clusters)
+    if found.dtype.kind not in "iu" or found.shape not in ((), (n,)):
+        raise ValueError(
+            f"clusters must be one integer, or one for each of the {n} items, got {found.dtype} of shape {found.shape}."
+        )
+    strange = found[(found < 0) | (found >= n_clusters)]
+    if strange.size:
+        raise ValueError(
+            f"There is no cluster {strange.flat[0]}; they are numbered from 0 to {n_clusters - 1}."
+        )
+    return np.broadcast_to(found, n).astype(np.int64)
+
+
+def _attributed(
+    model: NetworkClusterer, source: BatchSource, targets: NDArray[np.int64]
+) -> Iterator[tuple[slice, Tensor]]:
+    """(rows, attributions in the network's layout) for consecutive rows of the source, on the CPU."""
+    method = guided_backprop if len(model.item_shape_) > 1 else input_x_gradient
+    module = model.modules_[0]
+    device = next(module.parameters()).device
+    for rows, x in padded_batches(source, CHUNK):
+        n = rows.stop - rows.start
+        target = torch.zeros(CHUNK, dtype=torch.int64)
+        target[:n] = torch.from_numpy(targets[rows])
+        values = method(module, x.to(device), target.to(device))[:n].cpu()
+        refuse_non_finite(values.flatten(1), rows.start)
+        yield rows, values
+
+
+def _feature_names(model: NetworkClusterer) -> NDArray[np.object_] | None:
+    if len(model.item_shape_) > 1:
+        return None
+    if hasattr(model, "vectorizer_"):
+        return model.vectorizer_.get_feature_names_out()
+    if hasattr(model, "feature_names_in_"):
+        return model.feature_names_in_
+    return np.array([f"feature {i}" for i in range(model.n_features_in_)], dtype=object)
+
+
+class _Scores(nn.Module):
+    """The logits alone, of a module that returns (hidden, logits)."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.module(x)[1]
+
+
+@contextmanager
+def _gradients_of(module: nn.Module) -> Iterator[nn.Module]:
+    """A module's scores in evaluation mode, with gradients; each part's own mode again afterwards."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield _Scores(module)
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _leaf(x: Tensor) -> Tensor:
+    """A copy to differentiate by, so that the caller's tensor stays as it is."""
+    return x.detach().clone().requires_grad_()

@@ -1,0 +1,5 @@
+"""One self-contained page that shows what was found, what is doubtful, and why."""
+
+from ddclust.show.report.page import report_page
+
+__all__ = ["report_page"]

@@ -1,0 +1,1 @@
+"""One run from its seed to its end, and all runs of a fit."""

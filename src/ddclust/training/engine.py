@@ -1,0 +1,304 @@
+"""Where restarts run: here, in worker processes, or on whatever backend joblib has been given.
+
+The same calls go to every place, with the same number of threads each, so the results are the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from ddclust.data.items import Items, for_other_processes
+from ddclust.training import run as _runs
+from ddclust.training.checkpoints import RunState, RunStore
+
+POLL_SECONDS = 0.2
+# How often a worker looks whether the fit that it works for is still there, and the name of the thread that does.
+PARENT_SECONDS = 1.0
+WATCH = "ddclust-watch"
+# Rounds in which workers die and not one run gets to its end before the fit gives up.
+FRUITLESS_ROUNDS = 3
+# What joblib's processes, Dask and Ray raise when a worker is gone, or the data that was with it.
+LOST_WORKER = {
+    "TerminatedWorkerError",
+    "BrokenProcessPool",
+    "CancelledError",
+    "KilledWorker",
+    "RayActorError",
+}
+
+
+class WorkersDiedError(OSError):
+    """Worker processes die again and again."""
+
+
+class Board:
+    """A small file through which the runs of one machine report and are told to stop.
+
+    On another machine the file does not exist, and nothing is reported from there.
+    """
+
+    def __init__(self, path: Path, n_runs: int) -> None:
+        self.path = path
+        self.n_runs = n_runs
+        self._values: NDArray[np.float64] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_values": None}
+
+    @property
+    def values(self) -> NDArray[np.float64] | None:
+        """Rows of (iteration, loss), one per run, and a last row whose first value means "stop"."""
+        if self._values is None and self.path.exists():
+            shape = (self.n_runs + 1, 2)
+            self._values = np.memmap(self.path, dtype=np.float64, mode="r+", shape=shape)
+        return self._values
+
+    def report(self, run: int, iteration: int, loss: float) -> None:
+        if self.values is not None:
+            self.values[run] = iteration, loss
+
+    def stop(self) -> None:
+        if self.values is not None:
+            self.values[-1, 0] = 1
+
+    def should_stop(self) -> bool:
+        return self.values is not None and self.values[-1, 0] > 0
+
+
+def run_all(
+    X: Items,
+    plan: _runs.Plan,
+    seeds: list[int],
+    *,
+    n_keep: int = 1,
+    eliminate: bool = False,
+    n_jobs: int | None = None,
+    store: RunStore | None = None,
+    verbose: bool = False,
+) -> list[RunState]:
+    """Train every restart, in stages if the hopeless ones are to be eliminated.
+
+    Ctrl-C makes the runs stop at their next step; the states so far are returned.
+    """
+    states: dict[int, RunState] = {}
+    remaining, reached = list(range(len(seeds))), 0
+    with (
+        _board(len(seeds)) as board,
+        _stop_on_interrupt(board),
+        _display(board, plan.max_iter, verbose) as display,
+    ):
+        for until, n_survivors in _runs.stages(len(seeds), n_keep, plan.max_iter, eliminate):
+            if len(remaining) > n_survivors:
+                remaining, dropped = _best_first(states, remaining, n_survivors, reached)
+                for run in dropped:
+                    states[run] = _eliminated(states[run])
+                    display(run, states[run])
+            calls = {
+                run: (X, plan, run, seeds[run], until, states.get(run), store, board)
+                for run in remaining
+                if run not in states or states[run].record["outcome"] not in _runs.ENDED
+            }
+            for state in _results(calls, n_jobs if plan.device.type == "cpu" else 1):
+                run = state.record["run"]
+                states[run] = state
+                display(run, state)
+            if board.should_stop():
+                break
+            reached = until
+    return [
+        states.get(run) or RunState({}, {}, _runs.new_record(run, seed)) for run, seed in enumerate(seeds)
+    ]
+
+
+def _best_first(
+    states: dict[int, RunState], runs: list[int], keep: int, reached: int
+) -> tuple[list[int], list[int]]:
+    """The runs to keep and to drop, by their loss at the iteration reached; failed ones are out of the count.
+
+    A state from a checkpoint may be further on (and fail only there); one that has converged was judged before.
+    """
+
+    def loss(run: int) -> float:
+        record = states[run].record
+        return record["rungs"].get(str(reached), record["loss"])
+
+    alive = [
+        r for r in runs if states[r].record["error"] is None or str(reached) in states[r].record["rungs"]
+    ]
+    ranked = sorted(alive, key=loss)
+    return sorted(ranked[:keep]), ranked[keep:]
+
+
+def _eliminated(state: RunState) -> RunState:
+    return state._replace(record=state.record | {"outcome": "eliminated"})
+
+
+def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
+    """The state of each call as it ends; calls whose worker died are made again."""
+    backend, _ = get_active_backend()
+    workers = min(effective_n_jobs(n_jobs), max(len(calls), 1))
+    if workers > 1:
+        X = for_other_processes(next(iter(calls.values()))[0])
+        workers = 1 if X is None else workers
+        calls = {run: (X, *arguments[1:]) for run, arguments in calls.items()} if X is not None else calls
+    if workers == 1 and type(backend).__name__ in ("LokyBackend", "SequentialBackend"):
+        for arguments in calls.values():
+            yield _runs.advance_run(*arguments)
+        return
+    waiting = dict(calls)
+    fruitless = 0
+    while waiting:
+        before = len(waiting)
+        parallel = Parallel(
+            n_jobs=workers,
+            return_as="generator_unordered" if backend.supports_return_generator else "list",
+            batch_size=1,
+            pre_dispatch="all",
+        )
+        shared = _once_per_worker(backend, next(iter(waiting.values()))[0])
+        call = _in_own_worker if type(backend).__name__ == "LokyBackend" else _in_worker
+        tasks = [delayed(call)(shared, *arguments[1:]) for arguments in waiting.values()]
+        try:
+            for state in parallel(tasks):
+                del waiting[state.record["run"]]
+                yield state
+        except Exception as error:
+            if not LOST_WORKER & {kind.__name__ for kind in type(error).__mro__}:
+                raise
+            fruitless = fruitless + 1 if len(waiting) == before else 0
+            if fruitless == FRUITLESS_ROUNDS:
+                raise WorkersDiedError(
+                    f"Worker processes died {fruitless} times without finishing a run, most likely for lack of"
+                    " memory; try n_jobs=1."
+                ) from error
+            warnings.warn(
+                f"A worker process died; {len(waiting)} unfinished runs are started again.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def _in_worker(X: Any, *arguments: Any) -> RunState:
+    """A call of :func:`ddclust.training.run.advance_run` in a worker, which leaves Ctrl-C to the main process."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _runs.advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
+
+
+def _in_own_worker(X: Any, *arguments: Any) -> RunState:
+    """The same in a process that was started for this fit, and ends with it: nobody else would end it."""
+    if not any(thread.name == WATCH for thread in threading.enumerate()):
+        threading.Thread(target=_end_with_parent, args=(os.getppid(),), name=WATCH, daemon=True).start()
+    return _in_worker(X, *arguments)
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os._exit(1)
+
+
+class _RayItems:
+    """Items in Ray's object store. joblib's own backends share large arrays by themselves."""
+
+    def __init__(self, X: Items) -> None:
+        import ray
+
+        self.reference = ray.put(X)
+
+    def get(self) -> Items:
+        import ray
+
+        return ray.get(self.reference)
+
+
+def _once_per_worker(backend: Any, X: Items) -> Any:
+    return _RayItems(X) if type(backend).__module__.startswith("ray.") else X
+
+
+@contextmanager
+def _board(n_runs: int) -> Iterator[Board]:
+    folder = Path(tempfile.mkdtemp(prefix="ddclust-"))
+    try:
+        path = folder / "board"
+        np.zeros((n_runs + 1, 2)).tofile(path)
+        yield Board(path, n_runs)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _stop_on_interrupt(board: Board) -> Iterator[None]:
+    """The first Ctrl-C asks the runs to stop, the second one interrupts as usual."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    usual = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: Any) -> None:
+        board.stop()
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def _display(board: Board, max_iter: int, verbose: bool) -> Iterator[Callable[[int, RunState], None]]:
+    """One progress bar for all runs, fed from the board; gives a function to call when a run's stage ends."""
+    if not verbose:
+        yield lambda run, state: None
+        return
+    planned = np.full(board.n_runs, max_iter)
+    ended: dict[int, int] = {}
+    finished = threading.Event()
+    values = board.values
+    assert values is not None
+
+    with tqdm(total=board.n_runs * max_iter, unit="it") as bar:
+
+        def refresh() -> None:
+            done = values[:-1, 0].copy()
+            done[list(ended)] = list(ended.values())
+            bar.total = int(planned.sum())
+            bar.update(int(min(done.sum(), bar.total)) - bar.n)
+            losses = values[:-1, 1][values[:-1, 0] > 0]
+            bar.set_description(f"{len(ended)}/{board.n_runs} runs done", refresh=False)
+            if len(losses):
+                bar.set_postfix(lowest_loss=f"{losses.min():.4f}", refresh=False)
+
+        def poll() -> None:
+            while not finished.wait(POLL_SECONDS):
+                refresh()
+
+        def note(run: int, state: RunState) -> None:
+            if state.record["outcome"] in _runs.ENDED:
+                planned[run] = ended[run] = state.record["n_iter"]
+
+        thread = threading.Thread(target=poll, daemon=True)
+        thread.start()
+        try:
+            yield note
+        finally:
+            finished.set()
+            thread.join()
+            refresh()

@@ -1,0 +1,389 @@
+"""The estimator beyond scikit-learn's own checks (those are in test_common.py)."""
+
+import pickle
+import random
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from torch import nn
+
+from ddclust import DDC, DDCLoss
+from ddclust.choosing.consensus import combine, majority_vote
+from ddclust.choosing.metrics import clustering_accuracy
+from helpers import OneTerm, Small, own_loss, quick
+
+
+def test_finds_separated_groups(blobs):
+    X, y = blobs
+    model = quick(max_iter=400, n_init=2).fit(X)
+    assert clustering_accuracy(y, model.labels_) == 1
+    assert model.probabilities_.sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)])
+def test_images_of_every_layout(images, shape):
+    X = images.reshape(shape)
+    model = quick(2, max_iter=60).fit(X)
+    assert clustering_accuracy([0] * 30 + [1] * 30, model.labels_) == 1
+    assert model.transform(X[:3]).shape == (3, 100)
+    assert model.n_features_in_ == 64
+
+
+def test_the_layout_does_not_change_the_result(images):
+    labels = [
+        quick(2, max_iter=20).fit(images.reshape(s)).labels_
+        for s in [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)]
+    ]
+    assert np.array_equal(labels[0], labels[1])
+    assert np.array_equal(labels[0], labels[2])
+
+
+def test_the_lowest_loss_is_kept(blobs):
+    X, _ = blobs
+    model = quick(n_init=4, max_iter=60).fit(X)
+    losses = [run["loss"] for run in model.runs_]
+    assert len({run["seed"] for run in model.runs_}) == 4
+    assert model.voters_ == [int(np.argmin(losses))]
+    assert model.history_ == model.runs_[model.voters_[0]]["history"]
+    for run in model.runs_:
+        assert run["loss"] == pytest.approx(sum(run["terms"].values()))
+        assert set(run["terms"]) == {"divergence", "orthogonality", "corners", "partners"}
+        assert run["outcome"] == "budget"
+        assert run["n_iter"] == 60
+
+
+def test_clusters_are_numbered_by_size():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(center, 0.3, (n, 2)) for center, n in [(0, 20), (6, 120), (12, 60)]])
+    model = quick(loss=DDCLoss(weights=(1, 0.2, 1)), n_init=3, max_iter=300).fit(X)
+    sizes = np.bincount(model.labels_, minlength=3)
+    assert (np.diff(sizes) <= 0).all()
+
+
+def test_same_seed_same_labels_and_no_global_random_state(blobs):
+    X, _ = blobs
+    torch.manual_seed(5)
+    np.random.seed(5)
+    random.seed(5)
+    before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
+    first = quick(network=Small).fit(X)
+    torch.manual_seed(99)  # what the caller does with it must not matter
+    second = quick(network=Small).fit(X)
+    assert np.array_equal(first.probabilities_, second.probabilities_)
+    torch.set_rng_state(before[0])
+    quick(network=Small).fit(X).predict(X)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])
+    assert random.getstate() == before[2]
+    assert not np.array_equal(quick(random_state=1).fit(X).probabilities_, first.probabilities_)
+
+
+def test_prediction_does_not_depend_on_batches(blobs):
+    X, _ = blobs
+    model = quick().fit(X)
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.predict_proba(X), model.probabilities_)
+    singly = np.concatenate([model.predict_proba(x[None]) for x in X])
+    assert np.array_equal(singly, model.probabilities_)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert np.array_equal(model.transform(X[order]), model.transform(X)[order])
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+def test_own_network_and_loss(blobs):
+    X, _ = blobs
+    model = quick(network=Small, loss=own_loss).fit(X)
+    assert set(model.runs_[0]["terms"]) == {"value"}
+    assert model.transform(X).shape == (150, 16)
+    assert model.get_feature_names_out().tolist()[:2] == ["ddc0", "ddc1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"network": lambda shape, k: "no"}, TypeError, "nn.Module"),
+        ({"network": lambda shape, k: nn.Linear(2, 3)}, TypeError, r"\(hidden, logits\)"),
+        ({"network": lambda shape, k: Small(shape, k + 1)}, ValueError, r"\(n, 3\)"),
+        ({"network": lambda shape, k: nn.Flatten()}, TypeError, "no parameters"),
+        ({"loss": lambda hidden, assignments: hidden.sum()}, TypeError, "named tuple"),
+        ({"loss": lambda hidden, assignments: OneTerm(1.0)}, TypeError, "scalar tensors"),
+        ({"loss": lambda hidden, assignments: OneTerm(hidden)}, TypeError, "scalar tensors"),
+        ({"loss": lambda hidden, assignments: OneTerm(torch.ones(()))}, TypeError, "depend on its arguments"),
+        ({"n_vote": 2}, ValueError, "n_vote=2 should be <= n_init=1"),
+        ({"network": "conv"}, ValueError, "needs images"),
+        ({"network": "cnn"}, ValueError, "'network'"),
+        ({"device": "quantum"}, ValueError, "device='quantum'"),
+        ({"n_clusters": 0}, ValueError, "'n_clusters'"),
+        ({"batch_size": 1}, ValueError, "'batch_size'"),
+        ({"n_clusters": 151}, ValueError, "n_samples=150 should be >= n_clusters=151"),
+    ],
+)
+def test_wrong_parameters_are_named(blobs, options, error, message):
+    with pytest.raises(error, match=message):
+        quick(**options).fit(blobs[0])
+
+
+def test_wrong_data_is_named(blobs, images):
+    with pytest.raises(ValueError, match="identical"):
+        quick().fit(np.ones((20, 4)))
+    with pytest.raises(ValueError, match="shape"):
+        quick().fit(np.ones((20, 4, 4, 4, 4)))
+    with pytest.raises(ValueError, match="at least 8x8 pixels, got 5x8"):
+        quick(network="conv").fit(images[:, :5])
+    model = quick(2, max_iter=5).fit(images)
+    with pytest.raises(ValueError, match=r"fitted on items of shape \(8, 8\)"):
+        model.predict(images[:, :7])
+    with pytest.raises(ValueError, match=r"array of shape \(n, 8, 8\)"):
+        model.predict(images.reshape(60, 64))
+
+
+def test_small_images_fall_back_to_the_mlp(images):
+    model = quick(2, max_iter=5).fit(images[:, :5])
+    assert type(model.modules_[0]).__name__ == "MLP"
+
+
+def test_unused_clusters_are_warned_of():
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)  # two distinct points
+    with pytest.warns(ConvergenceWarning, match=r"uses [12] of the 4 clusters"):
+        model = quick(4).fit(X)
+    assert model.runs_[0]["clusters_used"] <= 2
+    assert model.labels_.max() < 2  # no gaps
+
+
+def test_a_failed_restart_is_reported_and_never_chosen(blobs):
+    X, _ = blobs
+    calls = {"n": 0}
+
+    def sometimes_broken(hidden, assignments):
+        calls["n"] += 1
+        terms = DDCLoss()(hidden, assignments)
+        return terms._replace(corners=terms.corners * float("nan")) if calls["n"] == 11 else terms
+
+    with pytest.warns(ConvergenceWarning, match="1 of 2 restarts failed.*iteration 10.*corners"):
+        model = quick(n_init=2, loss=sometimes_broken).fit(X)
+    assert [run["outcome"] for run in model.runs_] == ["failed", "budget"]
+    assert model.runs_[0]["loss"] is None
+    assert model.voters_ == [1]
+
+
+def test_all_restarts_failed_is_an_error(blobs):
+    with pytest.raises(ArithmeticError, match=r"All 2 restarts failed.*learning_rate=1e\+30"):
+        quick(n_init=2, learning_rate=1e30).fit(blobs[0])
+
+
+def test_a_loss_that_ends_not_finite_is_a_failure(blobs):
+    with pytest.raises(ArithmeticError, match=r"All 1 restarts failed.*learning_rate=1e\+18"):
+        quick(max_iter=1, learning_rate=1e18).fit(blobs[0])
+
+
+def test_a_failed_fit_changes_nothing(blobs, images):
+    X, _ = blobs
+    model = quick(max_iter=5).fit(X)
+    labels = model.labels_
+    for bad in (np.ones((10, 3)), X[:2], np.full((5, 2), np.nan)):
+        with pytest.raises(ValueError):  # noqa: PT011
+            model.fit(bad)
+    assert np.array_equal(model.predict(X), labels)
+    fresh = quick()
+    with pytest.raises(ValueError, match="identical"):
+        fresh.fit(np.ones((10, 3)))
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+def test_parameters_changed_after_the_fit_do_not_matter_to_predictions(blobs, tmp_path):
+    X, _ = blobs
+    model = quick(max_iter=5).fit(X).set_params(n_clusters=5, network="conv")
+    assert np.array_equal(model.predict(X), model.labels_)
+    model.save(tmp_path / "model")
+    assert np.array_equal(DDC.load(tmp_path / "model").predict(X), model.labels_)
+
+
+def test_another_scale_than_at_fit_is_warned_of(images):
+    model = quick(2, max_iter=5).fit(images)
+    with pytest.warns(UserWarning, match="0 to 255"):
+        model.predict(images / 255)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(images.astype(float))
+
+
+def test_votes(blobs):
+    X, _ = blobs
+    model = quick(n_init=5, n_vote=3, max_iter=100).fit(X)
+    assert len(model.modules_) == len(set(model.voters_)) == 3
+    losses = np.array([run["loss"] for run in model.runs_])
+    assert model.voters_ == np.argsort(losses)[:3].tolist()
+    vote, probabilities = model.vote(X)
+    assert np.array_equal(vote.labels, model.labels_)
+    assert np.array_equal(vote.agreement, model.agreement_)
+    assert np.array_equal(probabilities, model.probabilities_)
+    assert np.array_equal(probabilities.argmax(axis=1), model.labels_)
+    assert set(np.unique(model.agreement_)) <= {1 / 3, 2 / 3, 1.0}
+    singly = np.concatenate([model.predict(x[None]) for x in X[:20]])
+    assert np.array_equal(singly, model.labels_[:20])
+    # The paper's procedure on the single networks' labels gives the same partition.
+    alone = []
+    for module in model.modules_:
+        with torch.no_grad():
+            alone.append(module(model.scaling_(X))[1].argmax(1).numpy())
+    assert clustering_accuracy(majority_vote(alone), model.labels_) == 1
+
+
+def test_elimination_keeps_the_best_of_each_stage(blobs):
+    X, _ = blobs
+    model = quick(n_init=6, n_vote=2, max_iter=80, early_elimination=True).fit(X)
+    assert [run["outcome"] for run in model.runs_].count("budget") == 2
+    assert sorted(run["n_iter"] for run in model.runs_) == [10, 10, 10, 20, 80, 80]
+    first_rung = [run["rungs"]["10"] for run in model.runs_]
+    gone = [i for i, run in enumerate(model.runs_) if run["n_iter"] == 10]
+    assert min(first_rung[i] for i in gone) >= max(first_rung[i] for i in range(6) if i not in gone)
+    assert all(model.runs_[i]["outcome"] == "budget" for i in model.voters_)
+
+
+def test_convergence_and_budget(blobs):
+    model = quick(max_iter=20_000, tol=0.01, patience=2).fit(blobs[0])
+    assert model.runs_[0]["outcome"] == "converged"
+    assert model.n_iter_ < 20_000
+
+
+def test_one_cluster(blobs):
+    model = quick(1, max_iter=5).fit(blobs[0])
+    assert (model.labels_ == 0).all()
+
+
+def test_read_only_memory_map(tmp_path, images):
+    path = tmp_path / "images.npy"
+    np.save(path, images)
+    mapped = np.load(path, mmap_mode="r")
+    labels = quick(2, max_iter=10).fit(mapped).labels_
+    assert np.array_equal(labels, quick(2, max_iter=10).fit(images).labels_)
+
+
+def test_clone_and_pickle(blobs):
+    X, _ = blobs
+    model = quick(loss=DDCLoss(bandwidth=0.2)).fit(X)
+    assert clone(model).get_params()["loss"] == DDCLoss(bandwidth=0.2)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict_proba(X), model.probabilities_)
+
+
+def test_paper_s_protocol():
+    model = DDC.paper(10, random_state=3)
+    assert (model.n_init, model.max_iter, model.batch_size, model.init) == (20, 70_000, 100, "soft")
+    assert model.patience is None
+
+
+def test_progress_bar_only_if_verbose(blobs, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quick(max_iter=20).fit(blobs[0])
+    assert capfd.readouterr() == ("", "")
+    quick(max_iter=20, verbose=True).fit(blobs[0])
+    assert "1/1 runs done" in capfd.readouterr().err
+
+
+def test_snapshots_of_the_best_run(blobs):
+    X, _ = blobs  # two batches in an epoch
+    plain = quick(n_init=3, max_iter=30).fit(X)
+    model = quick(n_init=3, max_iter=30, snapshots=(0, 5, 15, 40)).fit(X)
+    assert not hasattr(plain, "snapshots_")
+    assert np.array_equal(plain.probabilities_, model.probabilities_)  # looking changes nothing
+    items, epochs, probabilities = model.snapshots_
+    assert items.tolist() == list(range(150))
+    assert epochs.tolist() == [0, 5, 15]  # the run ended before the last one
+    assert probabilities.shape == (3, 150, 3)
+    assert np.array_equal(
+        probabilities[2], model.probabilities_
+    )  # its last iteration, in the final numbering
+    assert not hasattr(model.set_params(snapshots=None).fit(X), "snapshots_")
+
+
+def test_a_snapshot_is_the_network_at_the_end_of_that_epoch(blobs):
+    X, _ = blobs
+    late = quick(augment=None, max_iter=40, snapshots=[5], patience=None).fit(X)
+    early = quick(augment=None, max_iter=10, patience=None).fit(X)
+    raw = early.probabilities_[:, np.argsort(early.cluster_orders_[0])]
+    assert np.array_equal(late.snapshots_.probabilities[0], raw[:, late.cluster_orders_[0]])
+
+
+def test_every_member_s_labels_and_snapshots_are_kept(blobs):
+    X, _ = blobs
+    model = quick(n_init=3, n_vote=2, max_iter=40, snapshots=(0, 2)).fit(X)
+    members = model.member_probabilities(X)
+    assert np.array_equal(model.member_labels_, [p.argmax(axis=1) for p in members])
+    assert [s.epochs.tolist() for s in model.member_snapshots_] == [[0, 2]] * 2
+    assert np.array_equal(model.member_snapshots_[0].probabilities, model.snapshots_.probabilities)
+    first, second = (s.probabilities for s in model.member_snapshots_)
+    assert not np.array_equal(first, second)
+    assert not hasattr(model.set_params(snapshots=None).fit(X), "member_snapshots_")
+
+
+def test_snapshots_are_the_same_wherever_runs_are(blobs):
+    X, _ = blobs
+    options = {"n_init": 4, "max_iter": 32, "snapshots": (0, 1, 7, 16), "early_elimination": True}
+    here, there = (quick(n_jobs=n_jobs, **options).fit(X) for n_jobs in (1, 2))
+    assert here.snapshots_.epochs.tolist() == [0, 1, 7, 16]
+    for one, other in zip(here.snapshots_, there.snapshots_, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_snapshots_of_large_data_are_of_a_sample(rng):
+    X = rng.normal(size=(2500, 3))
+    models = [quick(2, max_iter=2, snapshots=[0], random_state=seed).fit(X) for seed in (0, 0, 1)]
+    samples = [model.snapshots_.items for model in models]
+    assert len(np.unique(samples[0])) == 2000
+    assert np.array_equal(samples[0], samples[1])
+    assert not np.array_equal(samples[0], samples[2])
+    assert models[0].snapshots_.probabilities.shape == (1, 2000, 2)
+
+
+@pytest.mark.parametrize("snapshots", [[], [5, 5], [5, 3], [-1], [0.5], ["a"]])
+def test_wrong_snapshots(blobs, snapshots):
+    with pytest.raises(ValueError, match="snapshots=.* must hold at least one epoch"):
+        quick(snapshots=snapshots).fit(blobs[0])
+
+
+@pytest.mark.parametrize("snapshots", [range(2), np.array([0, 1]), (0, np.int64(1))])
+def test_snapshots_are_not_saved_but_asked_for_again(blobs, tmp_path, snapshots):
+    model = quick(max_iter=4, snapshots=snapshots).fit(blobs[0])
+    assert model.snapshots_.epochs.tolist() == [0, 1]
+    model.save(tmp_path / "model")
+    loaded = DDC.load(tmp_path / "model")
+    assert loaded.snapshots == [0, 1]
+    assert not hasattr(loaded, "snapshots_")
+    assert np.array_equal(loaded.fit(blobs[0]).snapshots_.probabilities, model.snapshots_.probabilities)
+
+
+def test_items_judged_together_with_their_neighbours(blobs):
+    X, _ = blobs
+    model = quick(n_init=2, n_vote=2, max_iter=60).fit(X)
+    smooth = model.smooth_member_probabilities(X, 4)
+    hidden = model.transform(X).astype(np.float64)
+    directions = hidden / np.linalg.norm(hidden, axis=1, keepdims=True)
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -np.inf)
+    own = model.member_probabilities(X)[0]
+    for i in range(0, len(X), 7):
+        near = np.argsort(-cosines[i], kind="stable")[:4]
+        np.testing.assert_allclose(smooth[0][i], (own[i] + own[near].sum(axis=0)) / 5, atol=1e-4)
+    assert np.array_equal(model.predict_smooth(X, 4), combine(smooth)[0].labels)
+    with pytest.raises(ValueError, match="n_neighbors=5 must be .* less than n_samples=5"):
+        model.predict_smooth(X[:5])
+
+
+def test_items_of_every_kind_can_be_judged_together(blobs, tmp_path):
+    X, _ = blobs
+    few = {"n_init": 2, "n_vote": 2, "max_iter": 20}
+    merged = quick(4, n_final=2, **few).fit(X)
+    assert set(merged.predict_smooth(X)) <= {0, 1}
+    merged.save(tmp_path / "m")
+    assert np.array_equal(DDC.load(tmp_path / "m").predict_smooth(X), merged.predict_smooth(X))
+    views = quick(2, **few).fit([X, -X])
+    assert len(views.predict_smooth([X, -X])) == len(X)
+    texts = ["gold rose", "gold fell", "wheat rain", "wheat sun"] * 5
+    assert len(quick(2, **few).fit(texts).predict_smooth(texts, 3)) == 20

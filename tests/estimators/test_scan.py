@@ -1,0 +1,226 @@
+"""The scan: its rule by hand, and what it says of data with clusters and without."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.datasets import make_blobs
+
+from ddclust import DDC
+from ddclust import scan as scanning
+from ddclust.cli.main import main
+from ddclust.scan import ScanError, recommend, scan
+from ddclust.show import plots
+
+
+def rows_of(stabilities, spread=0.0, used=None):
+    """Rows of four restarts with these stabilities."""
+    offsets = np.array([-1, -1, 1, 1]) * spread
+    return [
+        {
+            "k": k,
+            "stability": value,
+            "agreements": (value + offsets).tolist(),
+            "divergence": 0.1,
+            "clusters_used": [k] * 4 if used is None else used[k],
+            "seconds": 1.0,
+        }
+        for k, value in stabilities.items()
+    ]
+
+
+def quick(**options):
+    options = {"n_init": 4, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, "n_jobs": 1, **options}
+    return DDC(**options)
+
+
+def test_of_a_plateau_the_first_number_is_recommended():
+    found = recommend(rows_of({8: 0.68, 9: 0.79, 10: 0.886, 11: 0.867, 12: 0.877, 13: 0.877}))
+    assert found.n_clusters == 10
+    assert found.confidence > 0.9
+    assert "the finer k = 11, 12, 13 are as stable" in found.reason
+
+
+def test_the_peak_is_recommended():
+    found = recommend(rows_of({2: 0.6, 3: 0.7, 4: 0.98, 5: 0.8}, spread=0.02))
+    assert (found.n_clusters, found.confidence) == (4, 1.0)
+    assert "agree by 0.98" in found.reason
+
+
+def test_of_stable_numbers_the_largest():
+    found = recommend(rows_of({2: 1.0, 3: 0.7, 4: 0.97, 5: 0.75}))
+    assert found.n_clusters == 4
+    assert "the coarser k = 2 is as stable" in found.reason
+
+
+def test_too_little_stability_is_unclear():
+    found = recommend(rows_of({2: 0.3, 3: 0.72, 4: 0.6}))
+    assert found.n_clusters is None
+    assert found.confidence == 1.0
+    assert "the best stability is 0.72, at k = 3" in found.reason
+
+
+def test_an_answer_that_hangs_on_few_restarts_is_unclear():
+    found = recommend(rows_of({2: 0.5, 3: 0.901, 4: 0.95}, spread=0.2))
+    assert found.n_clusters is None
+    assert found.confidence < 0.6
+    assert "the answer might be k = 4" in found.reason
+
+
+def test_numbers_whose_clusters_are_not_all_used_do_not_count():
+    used = {3: [3, 3, 3, 3], 4: [3, 3, 3, 4], 5: [3, 3, 3, 3]}
+    found = recommend(rows_of({3: 0.95, 4: 0.99, 5: 1.0}, used=used))
+    assert found.n_clusters == 3
+    nothing = recommend(rows_of({3: 0.95}, used={3: [2, 2, 2, 2]}))
+    assert nothing.n_clusters is None
+    assert "leave clusters empty" in nothing.reason
+
+
+def test_the_last_number_is_said_to_be_the_last():
+    assert "larger ones may be worth a scan" in recommend(rows_of({2: 0.5, 3: 0.97})).reason
+
+
+@pytest.mark.parametrize("n_groups", [3, 4])
+def test_obvious_groups_are_found(n_groups):
+    centers = [[0, 0], [9, 0], [0, 9], [9, 9]][:n_groups]
+    X, _ = make_blobs(200, centers=centers, random_state=0)
+    found = scan(X, range(n_groups - 1, n_groups + 2), model=quick())
+    assert found.recommendation.n_clusters == n_groups
+    assert found.recommendation.confidence > 0.8
+
+
+def test_a_uniform_cloud_is_unclear(rng):
+    found = scan(rng.random((200, 2)), (2, 3, 5), model=quick())
+    assert found.recommendation.n_clusters is None
+
+
+def test_rows_are_those_of_the_fits(blobs):
+    X, _ = blobs
+    (row,) = scan(X, [3], model=quick(max_iter=40)).rows
+    model = quick(n_clusters=3, max_iter=40, criterion="agreement").fit(X)
+    assert row["agreements"] == [run["agreement"] for run in model.runs_]
+    assert row["stability"] == pytest.approx(np.mean(row["agreements"]))
+    assert row["divergence"] == pytest.approx(np.mean([run["terms"]["divergence"] for run in model.runs_]))
+    assert row["clusters_used"] == [run["clusters_used"] for run in model.runs_]
+
+
+def test_a_scan_goes_on(blobs, tmp_path, monkeypatch):
+    X, _ = blobs
+    model = quick(max_iter=20)
+    first = scan(X, (2, 3), model=model, folder=tmp_path / "scan")
+    fitted = []
+    monkeypatch.setattr(
+        scanning, "_fitted_row", lambda X, model: fitted.append(model.n_clusters) or first.rows[0]
+    )
+    again = scan(X, (2, 3, 4), model=quick(max_iter=20, n_jobs=2), folder=tmp_path / "scan")
+    assert fitted == [4]
+    assert again.rows[:2] == first.rows
+    with pytest.raises(ScanError, match="holds a scan of other data"):
+        scan(X[:100], (2, 3), model=model, folder=tmp_path / "scan")
+    with pytest.raises(ScanError, match="holds a scan with other parameters"):
+        scan(X, (2, 3), model=quick(max_iter=21), folder=tmp_path / "scan")
+
+
+def test_texts_are_scanned():
+    texts = [f"{a} {b} market" for a in ("oil", "rain", "goal") for b in ("one", "two", "three", "four")] * 3
+    assert [row["k"] for row in scan(texts, (2, 3), model=quick(max_iter=5)).rows] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("ks", "options", "message"),
+    [
+        ((1, 2), {}, "from 2 on"),
+        ((), {}, "from 2 on"),
+        ((2, 151), {}, "There are 150 items, too few for 151 clusters"),
+        ((2,), {"n_init": 1}, "at least two of them, got n_init=1"),
+    ],
+)
+def test_what_cannot_be_scanned(blobs, ks, options, message):
+    with pytest.raises(ScanError, match=message):
+        scan(blobs[0], ks, model=quick(**options))
+
+
+def test_the_figure_holds_the_rows():
+    rows = rows_of({2: 0.6, 3: 0.95, 4: 0.7}, spread=0.1, used={2: [2] * 4, 3: [3] * 4, 4: [3] * 4})
+    stability, _ = plots.scan(rows, 3).axes
+    assert stability.get_title(loc="left") == "recommended: 3"
+    (line,) = (line for line in stability.lines if len(line.get_xdata()) == 3)
+    assert line.get_ydata() == pytest.approx([0.6, 0.95, 0.7])
+    hollow = [c for c in stability.collections if len(c.get_offsets()) == 1]
+    assert [c.get_offsets()[0].tolist() for c in hollow] == [[4, pytest.approx(0.7)]]
+    unclear = plots.scan(rows)
+    assert unclear.axes[0].get_title(loc="left") == "unclear"
+    without = [row | {"divergence": None} for row in rows]
+    assert len(plots.scan(without).axes) == 1
+    with pytest.raises(ValueError, match="no rows"):
+        plots.scan([])
+
+
+@pytest.fixture
+def data(tmp_path):
+    X, y = make_blobs(150, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=0.5, random_state=0)
+    np.savez(tmp_path / "blobs.npz", X=X, y=y)
+    return tmp_path
+
+
+OPTIONS = ["--from", "2", "--to", "4", "--runs", "4", "--jobs", "1", "--learning-rate", "1e-3"]
+
+
+def test_the_command(data):
+    out = data / "scan"
+    result = CliRunner().invoke(
+        main, ["scan", str(data / "blobs.npz"), *OPTIONS, "--max-iter", "150", "--out", str(out)]
+    )
+    assert result.exit_code == 0, result.output
+    assert "Recommended: 3 clusters" in result.output
+    assert "3 known classes, which were not used" in result.output
+    assert (out / "scan.png").read_bytes().startswith(b"\x89PNG")
+    content = json.loads((out / "scan.json").read_text())
+    assert content["recommendation"]["n_clusters"] == 3
+    assert [row["k"] for row in content["rows"]] == [2, 3, 4]
+    assert not list(out.glob("*/checkpoints"))
+    wrong = CliRunner().invoke(main, ["scan", str(data / "blobs.npz"), "--from", "5", "--to", "4"])
+    assert wrong.exit_code == 2
+    assert "--from 5 is larger than --to 4" in wrong.output
+
+
+def test_the_command_with_partners(data):
+    command = ["scan", str(data / "blobs.npz"), *OPTIONS, "--max-iter", "5", "--out", str(data / "scan")]
+    result = CliRunner().invoke(main, [*command, "--augment", "noise", "--neighbors", "3"])
+    assert result.exit_code == 0, result.output
+    used = json.loads((data / "scan" / "k-003" / "result.json").read_text())["parameters"]
+    assert (used["augment"], used["neighbors"], used["loss"]) == ("noise", 3, "auto")
+
+
+def test_a_killed_command_goes_on_and_ends_the_same(data):
+    """Killed in the middle of a fit, the same command takes up its checkpoints."""
+
+    def start(out):
+        command = [sys.executable, "-c", "from ddclust.cli.main import main; main()", "scan"]
+        arguments = [data / "blobs.npz", *OPTIONS, "--max-iter", "300", "--out", out]
+        return subprocess.Popen(
+            [*command, *map(str, arguments)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+
+    killed = start(data / "killed")
+    try:
+        deadline = time.time() + 120
+        while not list((data / "killed" / "k-002").glob("checkpoints/run-*")):
+            assert killed.poll() is None
+            assert time.time() < deadline
+            time.sleep(0.05)
+    finally:
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+    assert not (data / "killed" / "scan.json").exists()
+    assert start(data / "killed").wait() == 0
+    assert start(data / "whole").wait() == 0
+    rows = [json.loads((data / name / "scan.json").read_text())["rows"] for name in ("killed", "whole")]
+    for one, other in zip(*rows, strict=True):
+        assert one | {"seconds": 0} == other | {"seconds": 0}

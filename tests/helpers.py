@@ -1,0 +1,85 @@
+"""What several test files use: small fits, a network and a loss of a user's own, fits that are cut off."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ddclust import DDC
+
+TORTURE = Path(__file__).parent / "torture.py"
+
+
+def quick(n_clusters=3, **options):
+    options = {"n_init": 1, "n_jobs": 1, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, **options}
+    return DDC(n_clusters, **options)
+
+
+class Small(nn.Module):
+    """A network of a user's own."""
+
+    def __init__(self, input_shape, n_clusters):
+        super().__init__()
+        self.hidden = nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(input_shape)), 16), nn.Dropout(0.1))
+        self.output = nn.Linear(16, n_clusters)
+
+    def forward(self, x):
+        hidden = self.hidden(x)
+        return hidden, self.output(hidden)
+
+
+class OneTerm(NamedTuple):
+    value: torch.Tensor
+
+
+def own_loss(hidden, assignments):
+    return OneTerm((assignments.mean(dim=0) ** 2).sum() + hidden.square().mean() * 1e-3)
+
+
+def timeless(model):
+    return [{k: v for k, v in run.items() if k != "seconds"} for run in model.runs_]
+
+
+def assert_same(first, second):
+    assert np.array_equal(first.labels_, second.labels_)
+    assert np.array_equal(first.probabilities_, second.probabilities_)
+    assert np.array_equal(first.agreement_, second.agreement_)
+    assert timeless(first) == timeless(second)
+
+
+class Stop(BaseException):
+    """Stands for the end of the process."""
+
+
+def interrupted_fit(model, X, monkeypatch, moment):
+    """Fit until the given number of checkpoints has begun to be written; then everything stops."""
+    from ddclust.training import checkpoints as _checkpoints
+    from ddclust.training import run as _runs
+
+    monkeypatch.setattr(_runs, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(_runs, "CHECKPOINT_SHARE", 1e9)
+    written = {"n": 0}
+    real = _checkpoints.write_file
+
+    def write(path, content):
+        written["n"] += 1
+        if written["n"] == moment:
+            path.with_name(f".{path.name}.torn.partial").write_bytes(content[: len(content) // 2])
+            raise Stop
+        real(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_checkpoints, "write_file", write)
+        with pytest.raises(Stop):
+            model.fit(X)
+
+
+def edit(path, **changes):
+    file = path / "model.json"
+    description = json.loads(file.read_text())
+    file.write_text(json.dumps(description | changes))
+    return description
