@@ -5,19 +5,69 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ddclust.choosing.consensus import majority_vote
+    from ddclust.choosing.metrics import clustering_accuracy, nmi
+    from ddclust.choosing.selection import Selection
+    from ddclust.datasets import load as load_data
     from ddclust.ddc import DDC
-    from ddclust.objective.losses import DDCLoss
+    from ddclust.networks import Network
+    from ddclust.objective.augment import Affine, Dropout, Noise, Photo
+    from ddclust.objective.kernels import gaussian_kernel
+    from ddclust.objective.loss import DDCLoss, ddc_loss
+    from ddclust.show.explain import explain
+    from ddclust.snapshots import Snapshots
+    from ddclust.training.callbacks import Callback
+    from ddclust.training.rates import ConstantRate, CosineRate
+    from ddclust.training.trainer import EarlyStopping
 
 __version__ = version("ddclust")
-__all__ = ["DDC", "DDCLoss", "__version__"]
+__all__ = [
+    "DDC",
+    "Affine",
+    "Callback",
+    "ConstantRate",
+    "CosineRate",
+    "DDCLoss",
+    "Dropout",
+    "EarlyStopping",
+    "Network",
+    "Noise",
+    "Photo",
+    "Selection",
+    "Snapshots",
+    "__version__",
+    "clustering_accuracy",
+    "ddc_loss",
+    "explain",
+    "gaussian_kernel",
+    "load_data",
+    "majority_vote",
+    "nmi",
+]
 
 # Loaded when first used, so that the command line answers without waiting for torch.
-_LAZY = {"DDC": "ddclust.ddc", "DDCLoss": "ddclust.objective.losses"}
+_HOMES = {
+    "choosing.consensus": ("majority_vote",),
+    "choosing.metrics": ("clustering_accuracy", "nmi"),
+    "choosing.selection": ("Selection",),
+    "datasets": ("load_data",),
+    "ddc": ("DDC",),
+    "networks": ("Network",),
+    "objective.augment": ("Affine", "Dropout", "Noise", "Photo"),
+    "objective.kernels": ("gaussian_kernel",),
+    "objective.loss": ("DDCLoss", "ddc_loss"),
+    "show.explain": ("explain",),
+    "snapshots": ("Snapshots",),
+    "training.callbacks": ("Callback",),
+    "training.rates": ("ConstantRate", "CosineRate"),
+    "training.trainer": ("EarlyStopping",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+    if name in _HOME:
+        return getattr(import_module(f"ddclust.{_HOME[name]}"), name)
     raise AttributeError(f"module 'ddclust' has no attribute {name!r}")
 
 

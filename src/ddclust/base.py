@@ -1,4 +1,4 @@
-"""What every clusterer can do whose result is trained networks: predict, transform, save and load."""
+"""What clusterers with trained networks have in common: predict, transform, save and load."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -31,7 +31,8 @@ from ddclust.data.validation import (
     resolve_device,
 )
 from ddclust.data.views import is_views
-from ddclust.saving import describe, params_from_json, params_to_json, restore
+from ddclust.earlier_formats import upgraded
+from ddclust.saving import describe, params_from_plain, params_to_plain, restore
 from ddclust.storage.model_folder import ModelFormatError, load_model, save_model
 from ddclust.training.inference import outputs
 
@@ -50,12 +51,14 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     # Whether images reach the network in [0, 1], so that others than those of the fit can be noticed by their range.
     scales_images_to_unit_range = True
     takes_views = False
-    # Of models that were saved before these parameters were there, if not the defaults of today.
-    _params_of_before: ClassVar[dict[str, Any]] = {}
 
     def _build(self) -> nn.Module:
         """A newly initialised network for items of ``item_shape_``, from torch's random state."""
         raise TypeError(f"{type(self).__name__} does not say what its network is.")
+
+    def _network_is_built_in(self) -> bool:
+        """Whether the network is one of ours, of which all shapes are known without building it."""
+        return True
 
     def _items(self, X: Any) -> Items:
         """The data of a fit, checked."""
@@ -73,17 +76,12 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     ) -> None:
         """Align the networks of the runs that are kept, let them vote, and set the fitted attributes.
 
-        ``groups`` are for each network the merged clusters that its outputs belong to, by default their own.
+        ``groups`` says for each network which merged cluster each of its outputs belongs to; by default none are merged.
         """
-        self.scaling_: Scaling = source.scaling
-        self.modules_ = modules
         as_they_are = np.arange(self.n_clusters)
-        self.cluster_orders_ = self.cluster_groups_ = [as_they_are] * len(voters)
-        raw = self._member_probabilities(source)
-        if groups is None:
-            groups = self.cluster_groups_
-        merged = [merged_assignments(p, g) for p, g in zip(raw, groups, strict=True)]
-        orders = _aligned_by_size(merged)
+        raw = list(_probabilities(modules, [as_they_are] * len(modules), source, self.verbose))
+        groups = [as_they_are] * len(modules) if groups is None else groups
+        orders = _aligned_by_size([merged_assignments(p, g) for p, g in zip(raw, groups, strict=True)])
         self.cluster_orders_, self.cluster_groups_, members = [], [], []
         for fine, own_groups, order in zip(raw, groups, orders, strict=True):
             group = np.argsort(order)[own_groups]  # of each output, in the final numbering
@@ -92,6 +90,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             self.cluster_orders_.append(by_group)
             self.cluster_groups_.append(group[by_group])
             members.append(merged_assignments(fine[:, by_group], group[by_group]))
+        self.scaling_: Scaling = source.scaling
+        self.modules_ = modules
         vote, self.probabilities_ = combine(members)
         self.labels_, self.agreement_ = vote
         self.member_labels_ = np.stack([p.argmax(axis=1) for p in members])
@@ -99,7 +99,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         self.voters_ = voters
         self.history_ = records[voters[0]]["history"]
         self.n_iter_ = records[voters[0]]["n_iter"]
-        self._fitted_params = params_to_json(self.get_params(deep=False))
+        self._fitted_params = params_to_plain(self.get_params(deep=False))
 
     @property
     def n_clusters_(self) -> int:
@@ -188,11 +188,12 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         if device is not None:
             resolve_device(device)  # the caller's mistake, not the file's
         try:
+            description = upgraded(description)
             if description["estimator"] != cls.__name__:
                 raise ModelFormatError(
                     f"The model in {str(path)!r} is a {description['estimator']}, not a {cls.__name__}."
                 )
-            model = cls(**(cls._params_of_before | params_from_json(description["params"], given)))
+            model = cls(**params_from_plain(description["params"], given))
             if device is not None:
                 model.device = device
             model._validate_params()
@@ -273,14 +274,9 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _fine_probabilities(self, source: BatchSource, n_members: int) -> Iterator[NDArray[np.float32]]:
         """The soft assignments of the first networks to all of their outputs, in the order of their clusters."""
-        total = len(source) * n_members
-        with tqdm(total=total, unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
-            for module, order in zip(self.modules_[:n_members], self.cluster_orders_, strict=False):
-                probabilities = np.empty((len(source), len(order)), dtype=np.float32)
-                for rows, _, logits in outputs(module, source):
-                    probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
-                    bar.update(len(logits))
-                yield probabilities
+        return _probabilities(
+            self.modules_[:n_members], self.cluster_orders_[:n_members], source, self.verbose
+        )
 
     def _outputs_of(self, source: BatchSource, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
         """For each item the best network's output that stands for a cluster; of a merged one the item's largest."""
@@ -310,6 +306,20 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def _probabilities(
+    modules: list[nn.Module], orders: list[NDArray[np.int64]], source: BatchSource, verbose: bool | int
+) -> Iterator[NDArray[np.float32]]:
+    """The soft assignments by each network, its outputs in an order of their own."""
+    total = len(source) * len(modules)
+    with tqdm(total=total, unit="item", desc="assigning", delay=2, disable=not verbose) as bar:
+        for module, order in zip(modules, orders, strict=True):
+            probabilities = np.empty((len(source), len(order)), dtype=np.float32)
+            for rows, _, logits in outputs(module, source):
+                probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
+                bar.update(len(logits))
+            yield probabilities
 
 
 def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:

@@ -99,3 +99,6 @@ def load(
             f" {', '.join(NAMED)}, and files ending in {', '.join(READERS)}."
         )
     return read_path(Path(data), reading)
+
+
+load_data = load  # its name at the top of the package

@@ -1,25 +1,100 @@
 """The paper's two networks. Each maps a batch to its hidden representation and its cluster scores.
 
-Activations are ``nn.ReLU`` modules, never ``F.relu``: guided backpropagation hooks modules.
+Activations are ``nn.ReLU`` modules, never ``F.relu``, since guided backpropagation hooks modules.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
+from ddclust.data.batches import channel_axis, input_shape
+
 Init = Literal["soft", "he"]
 INITS: tuple[str, ...] = get_args(Init)
+KINDS = ("auto", "conv", "mlp")
 NetworkFactory = Callable[[tuple[int, ...], int], nn.Module]
 
 SMALLEST_IMAGE = 8
 # Below this side two 5x5 convolutions and two poolings leave nothing, unless the borders are padded.
 SMALLEST_UNPADDED = 16
 SOFT_START = 0.1
+
+
+@dataclass(frozen=True)
+class Network:
+    """One of the built-in networks; call it with ``(input_shape, n_clusters)`` to build the module.
+
+    Parameters
+    ----------
+    kind : {"auto", "conv", "mlp"}, default="auto"
+        ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors. ``"auto"`` takes
+        ``"conv"`` for images of at least 8x8 pixels and ``"mlp"`` for everything else.
+    init : {"soft", "he"}, default="soft"
+        How the output layer is initialised: near zero, so that all items start undecided, or as in the paper. See
+        :func:`initialise`.
+    norm_first : bool, default=False
+        Whether batch normalisation comes before the ReLU of the hidden layer instead of after it.
+
+    Examples
+    --------
+    >>> Network().kind_for((1, 28, 28)), Network().kind_for((20,))
+    ('conv', 'mlp')
+    >>> type(Network(init="he")((20,), 3)).__name__
+    'MLP'
+    """
+
+    kind: str = "auto"
+    init: Init = "soft"
+    norm_first: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {KINDS}, got {self.kind!r}.")
+        if self.init not in INITS:
+            raise ValueError(f"init must be one of {INITS}, got {self.init!r}.")
+
+    def kind_for(self, input_shape: tuple[int, ...]) -> str:
+        """Which network items of a shape get, "conv" or "mlp"."""
+        is_image = len(input_shape) == 3
+        if self.kind == "conv" and not is_image:
+            raise ValueError(
+                f"network='conv' needs images of shape (n, h, w), (n, h, w, c) or (n, c, h, w), got vectors of"
+                f" {input_shape[0]} features; reshape X, or use network='mlp'."
+            )
+        if self.kind != "auto":
+            return self.kind
+        return "conv" if is_image and min(input_shape[1:]) >= SMALLEST_IMAGE else "mlp"
+
+    def __call__(self, input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+        build = {"conv": ConvNet, "mlp": MLP}[self.kind_for(input_shape)]
+        return build(input_shape, n_clusters, init=self.init, norm_first=self.norm_first)
+
+
+@dataclass(frozen=True)
+class NetworkOfViews:
+    """A built-in network for each view of the items, fused; it takes the views in a row."""
+
+    network: Network
+    view_shapes: tuple[tuple[int, ...], ...]
+
+    def kinds(self) -> list[str]:
+        """Which network each view gets."""
+        return [self.network.kind_for(input_shape(shape)) for shape in self.view_shapes]
+
+    def __call__(self, input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+        return ViewsNetwork(
+            self.view_shapes,
+            n_clusters,
+            self.kinds(),
+            init=self.network.init,
+            norm_first=self.network.norm_first,
+        )
 
 
 class ClusteringHead(nn.Module):
@@ -162,6 +237,8 @@ class MultiViewNet(nn.Module):
         For each view.
     init : {"soft", "he"}, default="soft"
         See :func:`initialise`.
+    norm_first : bool, default=False
+        See :class:`ClusteringHead`.
 
     Examples
     --------
@@ -178,6 +255,7 @@ class MultiViewNet(nn.Module):
         networks: Sequence[str],
         *,
         init: Init = "soft",
+        norm_first: bool = False,
     ) -> None:
         super().__init__()
         n_hidden = 100 if "conv" in networks else 500
@@ -186,7 +264,7 @@ class MultiViewNet(nn.Module):
             [parts[kind](shape, n_hidden) for kind, shape in zip(networks, view_shapes, strict=True)]
         )
         self.fusion = nn.Parameter(torch.zeros(len(self.views)))
-        self.head = ClusteringHead(n_hidden, n_clusters)
+        self.head = ClusteringHead(n_hidden, n_clusters, norm_first=norm_first)
         initialise(self, init)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -200,12 +278,48 @@ class MultiViewNet(nn.Module):
         return hidden, logits
 
 
+class ViewsNetwork(nn.Module):
+    """A :class:`MultiViewNet` that takes its views in a row, as :class:`ddclust.data.views.ViewItems` gives them."""
+
+    def __init__(
+        self,
+        view_shapes: Sequence[tuple[int, ...]],
+        n_clusters: int,
+        networks: Sequence[str],
+        *,
+        init: Init = "soft",
+        norm_first: bool = False,
+    ) -> None:
+        super().__init__()
+        self.view_shapes = [tuple(shape) for shape in view_shapes]
+        self.network = MultiViewNet(
+            [input_shape(s) for s in self.view_shapes], n_clusters, networks, init=init, norm_first=norm_first
+        )
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        parts = x.split([math.prod(shape) for shape in self.view_shapes], dim=1)
+        views = [_as_images(part, shape) for part, shape in zip(parts, self.view_shapes, strict=True)]
+        hidden, logits = self.network(views)
+        return hidden, logits
+
+
+def _as_images(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Flattened items in the layout of the network: vectors, or images as (n, channels, height, width)."""
+    if len(shape) == 1:
+        return x
+    x = x.reshape(-1, *shape)
+    if len(shape) == 2:
+        return x.unsqueeze(1)
+    x = x.movedim(-1, 1) if channel_axis(shape) == 2 else x
+    return x.contiguous(memory_format=torch.channels_last)
+
+
 def initialise(network: ConvNet | MLP | MultiViewNet, init: Init) -> None:
     """He initialisation of every layer, in place; with ``"soft"`` the output layer starts near zero.
 
-    ``"he"`` is the paper's. On a batch-normalised hidden layer it makes the random first assignments
-    confident, and a run then tends to freeze that random partition. ``"soft"`` multiplies the output
-    weights by 0.1, so that every point starts undecided, and results improve a great deal.
+    ``"he"`` is the paper's. On a batch-normalised hidden layer it makes the first, random assignments
+    confident, and a run then tends to keep that random partition. ``"soft"`` multiplies the output
+    weights by 0.1, so that every item starts undecided.
     """
     if init not in INITS:
         raise ValueError(f"init must be one of {INITS}, got {init!r}.")

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from ddclust.choosing.consensus import Vote
+from ddclust.choosing.selection import AllRunsFailedError
 from ddclust.data.items import fingerprint
 from ddclust.storage.atomic import write_file, write_json
 from ddclust.training.checkpoints import RunStore
-from ddclust.training.run import AllRunsFailedError
 
 if TYPE_CHECKING:
     from ddclust.ddc import DDC
@@ -119,7 +119,9 @@ def is_unfinished(folder: Path) -> bool:
 def read_records(folder: Path) -> list[dict[str, Any]]:
     """The record of each restart, from the checkpoints as long as there are any."""
     checkpoints = folder / CHECKPOINTS_FOLDER
-    return RunStore(checkpoints).records() if checkpoints.exists() else read_run(folder).get("runs", [])
+    if checkpoints.exists():
+        return [record.public() for record in RunStore(checkpoints).records()]
+    return read_run(folder).get("runs", [])
 
 
 def labels_table(

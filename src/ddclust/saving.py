@@ -1,12 +1,13 @@
-"""A fitted clusterer to the content of a model folder and back; everything is checked on the way back."""
+"""A fitted clusterer as the content of a model folder, and back. Everything is checked on the way back."""
 
 from __future__ import annotations
 
 import math
 import os
 import warnings
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,19 +15,76 @@ from scipy.cluster.hierarchy import is_valid_linkage
 from torch import nn
 
 from ddclust import __version__
+from ddclust.choosing.selection import Selection
 from ddclust.data.batches import Scaling, input_shape
 from ddclust.data.text import StemVectorizer
 from ddclust.data.validation import resolve_device
-from ddclust.objective.augment import Affine, Dropout, Noise, Photo
-from ddclust.objective.losses import DDCLoss
+from ddclust.networks import Network, NetworkOfViews
+from ddclust.objective.augment import BUILT_IN
+from ddclust.objective.loss import DDCLoss
+from ddclust.snapshots import Snapshots
 from ddclust.storage.model_folder import ModelFormatError, check_tensors
+from ddclust.storage.plain import CUSTOM, from_plain, to_plain
 from ddclust.training.inference import evaluation_mode
+from ddclust.training.rates import ConstantRate, CosineRate
+from ddclust.training.setup import Setup
+from ddclust.training.trainer import EarlyStopping
 
 if TYPE_CHECKING:
     from ddclust.base import NetworkClusterer
 
-# Parameters that are objects of these types are saved by their fields.
-SAVED_TYPES: dict[str, type] = {kind.__name__: kind for kind in (DDCLoss, Affine, Photo, Noise, Dropout)}
+# Objects of these types are saved by their fields; no others are built when a model is read.
+SAVED_TYPES: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        ConstantRate,
+        CosineRate,
+        DDCLoss,
+        EarlyStopping,
+        Network,
+        NetworkOfViews,
+        Selection,
+        Snapshots,
+        *map(type, BUILT_IN.values()),
+    )
+}
+# Parameters that say where a model was made, and mean nothing elsewhere.
+LOCAL = ("checkpoint_dir", "callbacks")
+
+
+class Attribute(NamedTuple):
+    """A fitted attribute that is saved as JSON; an estimator may lack it."""
+
+    key: str
+    name: str
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _shape(sides: Any) -> tuple[int, ...]:
+    return tuple(int(side) for side in sides)
+
+
+def _arrays(rows: Any) -> list[Any]:
+    return [np.array(row, dtype=np.int64) for row in rows]
+
+
+ATTRIBUTES = (
+    Attribute("item_shape", "item_shape_", list, _shape),
+    Attribute("view_shapes", "view_shapes_", to_plain, lambda shapes: [_shape(shape) for shape in shapes]),
+    Attribute(
+        "feature_names", "feature_names_in_", to_plain, lambda names: np.array(_texts(names), dtype=object)
+    ),
+    Attribute("voters", "voters_", list, list),
+    Attribute("runs", "runs_", list, list),
+    Attribute("cluster_orders", "cluster_orders_", to_plain, _arrays),
+    Attribute("cluster_groups", "cluster_groups_", to_plain, _arrays),
+    Attribute(
+        "merge_tree", "merge_tree_", to_plain, lambda tree: np.array(tree, dtype=np.float64).reshape(-1, 4)
+    ),
+)
+# Fitted attributes that are saved as tensors, with what their rows are: one for each training item.
+TENSORS = {"probabilities": torch.float32, "agreement": torch.float64, "fine_labels": torch.int64}
 
 
 def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -35,18 +93,14 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         "ddclust_version": __version__,
         "estimator": type(model).__name__,
         "params": model._fitted_params,
-        "item_shape": list(model.item_shape_),
-        "view_shapes": [list(shape) for shape in getattr(model, "view_shapes_", [])],
-        "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
-        "cluster_orders": [order.tolist() for order in model.cluster_orders_],
-        "cluster_groups": [groups.tolist() for groups in model.cluster_groups_],
-        "merge_tree": model.merge_tree_.tolist() if hasattr(model, "merge_tree_") else None,
-        "voters": model.voters_,
         "n_samples": len(model.labels_),
         "bytes": model.scaling_.is_of_bytes,
-        "vectorizer": None,
-        "runs": model.runs_,
     }
+    if hasattr(model, "setup_"):
+        description["setup"] = model.setup_.to_dict()
+    for key, name, write, _ in ATTRIBUTES:
+        if hasattr(model, name):
+            description[key] = write(getattr(model, name))
     tensors = {
         f"network{i}.{name}": value
         for i, module in enumerate(model.modules_)
@@ -54,14 +108,13 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
     }
     tensors["scaling.shift"] = torch.from_numpy(model.scaling_.shift)
     tensors["scaling.scale"] = torch.from_numpy(model.scaling_.scale)
+    tensors |= {
+        name: torch.from_numpy(getattr(model, f"{name}_")) for name in TENSORS if hasattr(model, f"{name}_")
+    }
     if hasattr(model, "vectorizer_"):
         stems = model.vectorizer_.get_feature_names_out().tolist()
         description["vectorizer"] = {"language": model.vectorizer_.language, "stems": stems}
         tensors["vectorizer.idf"] = torch.from_numpy(model.vectorizer_.idf_.astype(np.float64))
-    tensors["probabilities"] = torch.from_numpy(model.probabilities_)
-    tensors["agreement"] = torch.from_numpy(model.agreement_)
-    if hasattr(model, "fine_labels_"):
-        tensors["fine_labels"] = torch.from_numpy(model.fine_labels_)
     return description, tensors
 
 
@@ -80,95 +133,85 @@ def restore(
         )
         model.device = "auto"
     model._fitted_params = description["params"]
-    model.item_shape_ = tuple(int(side) for side in description["item_shape"])
-    model.n_features_in_ = int(np.prod(model.item_shape_))
-    views = [tuple(int(side) for side in shape) for shape in description.get("view_shapes", [])]
-    if views:
-        if sum(math.prod(shape) for shape in views) != model.n_features_in_:
-            raise ValueError("view_shapes does not fit item_shape.")
-        model.view_shapes_ = views
-    names = description["feature_names"]
-    if names is not None:
-        if len(names) != model.n_features_in_ or not all(isinstance(name, str) for name in names):
-            raise ValueError("feature_names does not name every feature.")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    model.runs_, model.voters_ = description["runs"], description["voters"]
-    if (
-        not model.voters_
-        or len(set(model.voters_)) != len(model.voters_)
-        or not set(model.voters_) <= set(range(len(model.runs_)))
-    ):
-        raise ValueError("voters does not name runs.")
-    model.history_ = [dict(record) for record in model.runs_[model.voters_[0]]["history"]]
-    model.n_iter_ = int(model.runs_[model.voters_[0]]["n_iter"])
-    model.cluster_orders_ = [np.array(order, dtype=np.int64) for order in description["cluster_orders"]]
-    if len(model.cluster_orders_) != len(model.voters_):
-        raise ValueError("cluster_orders and voters differ in number.")
-    for order in model.cluster_orders_:
-        if len(order) != model.n_clusters or not np.array_equal(np.sort(order), np.arange(len(order))):
-            raise ValueError("cluster_orders are not permutations of the clusters.")
-    _restore_merging(model, description)
+    for key, name, _, read in ATTRIBUTES:
+        if description.get(key):
+            setattr(model, name, read(description[key]))
+    model.n_features_in_ = math.prod(model.item_shape_)
+    _check_attributes(model)
+    best = model.runs_[model.voters_[0]]
+    model.history_, model.n_iter_ = [dict(record) for record in best["history"]], int(best["n_iter"])
     model.modules_ = [_load_network(model, path, tensors, f"network{i}.") for i in range(len(model.voters_))]
-
-    n, scaling_shape = (
-        int(description["n_samples"]),
-        Scaling.shape(model.item_shape_, description["bytes"]),
-    )
     others = {name: t for name, t in tensors.items() if not name.startswith("network")}
-    expected = {
-        "scaling.shift": (torch.Size(scaling_shape), torch.float64),
-        "scaling.scale": (torch.Size(scaling_shape), torch.float64),
-        "probabilities": (torch.Size((n, model.n_clusters_)), torch.float32),
-        "agreement": (torch.Size((n,)), torch.float64),
-    }
-    if hasattr(model, "merge_tree_"):
-        expected["fine_labels"] = (torch.Size((n,)), torch.int64)
-    vectorizer = description.get("vectorizer")
-    if vectorizer is not None:
-        expected["vectorizer.idf"] = (torch.Size(model.item_shape_), torch.float64)
-    check_tensors(path, others, expected)
-    if vectorizer is not None:
-        model.vectorizer_ = _vectorizer(vectorizer, others["vectorizer.idf"])
+    check_tensors(path, others, _expected_tensors(model, description))
     if not (others["scaling.scale"] > 0).all():
         raise ValueError("scaling.scale must be positive.")
     model.scaling_ = Scaling(
         model.item_shape_, others["scaling.shift"].numpy(), others["scaling.scale"].numpy()
     )
-    model.probabilities_ = others["probabilities"].numpy()
+    for name in TENSORS.keys() & others.keys():
+        setattr(model, f"{name}_", others[name].numpy())
     model.labels_ = model.probabilities_.argmax(axis=1)
-    model.agreement_ = others["agreement"].numpy()
-    if "fine_labels" in others:
-        model.fine_labels_ = others["fine_labels"].numpy()
+    if description.get("vectorizer") is not None:
+        model.vectorizer_ = _vectorizer(description["vectorizer"], others["vectorizer.idf"])
+    if description.get("setup") is not None:
+        model.setup_ = setup_from_plain(description["setup"], model.get_params(deep=False))
     x = torch.zeros(1, *input_shape(model.item_shape_))
     with evaluation_mode(model.modules_[0]) as device:
         model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
 
 
-def _restore_merging(model: NetworkClusterer, description: dict[str, Any]) -> None:
-    """The clusters that outputs were merged into; models of earlier versions have one for each output."""
-    k = model.n_clusters
-    groups = description.get("cluster_groups") or [list(range(k))] * len(model.cluster_orders_)
-    model.cluster_groups_ = [np.array(group, dtype=np.int64) for group in groups]
+def _check_attributes(model: NetworkClusterer) -> None:
+    """Refuse attributes that contradict each other."""
+    k, n_members = model.n_clusters, len(model.voters_)
+    views = getattr(model, "view_shapes_", None)
+    if views is not None and sum(math.prod(shape) for shape in views) != model.n_features_in_:
+        raise ValueError("view_shapes does not fit item_shape.")
+    if len(getattr(model, "feature_names_in_", range(model.n_features_in_))) != model.n_features_in_:
+        raise ValueError("feature_names does not name every feature.")
+    runs = set(range(len(model.runs_)))
+    if not n_members or len(set(model.voters_)) != n_members or not set(model.voters_) <= runs:
+        raise ValueError("voters does not name runs.")
+    if len(model.cluster_orders_) != n_members or len(model.cluster_groups_) != n_members:
+        raise ValueError("cluster_orders, cluster_groups and voters differ in number.")
+    if any(not np.array_equal(np.sort(order), np.arange(k)) for order in model.cluster_orders_):
+        raise ValueError("cluster_orders are not permutations of the clusters.")
     n_final = getattr(model, "n_final", None) or k
     for group in model.cluster_groups_:
         if len(group) != k or not np.array_equal(np.unique(group), np.arange(n_final)):
             raise ValueError("cluster_groups do not say what every cluster was merged into.")
-    if len(model.cluster_groups_) != len(model.cluster_orders_):
-        raise ValueError("cluster_groups and cluster_orders differ in number.")
-    tree = description.get("merge_tree")
-    if tree is not None:
-        model.merge_tree_ = np.array(tree, dtype=np.float64).reshape(-1, 4)
-        if len(model.merge_tree_) != k - 1 or (k > 1 and not is_valid_linkage(model.merge_tree_)):
-            raise ValueError("merge_tree is not a tree of the clusters.")
+    tree = getattr(model, "merge_tree_", None)
+    if tree is not None and (len(tree) != k - 1 or (k > 1 and not is_valid_linkage(tree))):
+        raise ValueError("merge_tree is not a tree of the clusters.")
+
+
+def _expected_tensors(
+    model: NetworkClusterer, description: dict[str, Any]
+) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    """Shapes and types of all tensors but those of the networks."""
+    scaling, n = Scaling.shape(model.item_shape_, description["bytes"]), int(description["n_samples"])
+    expected = dict.fromkeys(("scaling.shift", "scaling.scale"), (torch.Size(scaling), torch.float64))
+    for name, dtype in TENSORS.items():
+        if name != "fine_labels" or hasattr(model, "merge_tree_"):
+            shape = (n, model.n_clusters_) if name == "probabilities" else (n,)
+            expected[name] = (torch.Size(shape), dtype)
+    if description.get("vectorizer") is not None:
+        expected["vectorizer.idf"] = (torch.Size(model.item_shape_), torch.float64)
+    return expected
 
 
 def _vectorizer(description: dict[str, Any], idf: torch.Tensor) -> StemVectorizer:
-    stems = description["stems"]
-    if not all(isinstance(stem, str) for stem in stems) or not len(set(stems)) == len(stems) == len(idf):
+    stems = _texts(description["stems"])
+    if not len(set(stems)) == len(stems) == len(idf):
         raise ValueError("stems does not name every feature.")
     vectorizer = StemVectorizer.from_stems(description["language"], stems, idf.numpy())
     vectorizer.build_analyzer()  # refuses an unknown language
     return vectorizer
+
+
+def _texts(names: Any) -> list[str]:
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("A name of a feature is not a text.")
+    return list(names)
 
 
 def _load_network(
@@ -176,7 +219,7 @@ def _load_network(
 ) -> nn.Module:
     """The network whose tensors have the prefix, after a comparison of names and shapes."""
     weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-    if not callable(getattr(model, "network", None)):
+    if model._network_is_built_in():
         with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
             expected = model._build().state_dict()
         check_tensors(path, weights, _shapes(expected))
@@ -191,49 +234,30 @@ def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.Size, tor
     return {name: (value.shape, value.dtype) for name, value in tensors.items()}
 
 
-def params_to_json(params: dict[str, Any]) -> dict[str, Any]:
+def params_to_plain(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters as JSON; callables of the user's own by name only."""
-    plain = {
-        name: {type(value).__name__: asdict(value)} if type(value) in SAVED_TYPES.values() else value
-        for name, value in params.items()
-    }
-    plain |= {name: {"custom": _name_of(value)} for name, value in plain.items() if callable(value)}
-    plain["device"] = str(plain["device"])
-    if "checkpoint_dir" in plain:
-        plain["checkpoint_dir"] = None  # a place on the machine of the fit
-    if plain.get("cluster_sizes") is not None and not isinstance(plain["cluster_sizes"], str):
-        plain["cluster_sizes"] = [float(size) for size in plain["cluster_sizes"]]
-    if plain.get("snapshots") is not None:
-        plain["snapshots"] = [int(epoch) for epoch in plain["snapshots"]]
-    if isinstance(plain["random_state"], np.random.RandomState):
+    plain = {name: None if name in LOCAL else to_plain(value) for name, value in params.items()}
+    if isinstance(params["random_state"], np.random.RandomState):
         plain["random_state"] = None
-    return {name: _plain(value) for name, value in plain.items()}
+    return plain
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of numpy as Python's own, in sequences too."""
-    if isinstance(value, (tuple, list)):
-        return [_plain(part) for part in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _name_of(function: Any) -> str:
-    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-
-
-def params_from_json(plain: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def params_from_plain(plain: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Parameters from JSON, with those that are given in place of callables of the user's own."""
     params = plain | {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if isinstance(params.get(name), dict) and "custom" in params[name]:
+        if isinstance(params.get(name), dict) and CUSTOM in params[name]:
             raise ModelFormatError(
-                f"The model was made with a {name} of the user's own, {params[name]['custom']!r}, which is"
+                f"The model was made with a {name} of the user's own, {params[name][CUSTOM]!r}, which is"
                 f" not saved with it; pass it: DDC.load(..., {name}=...)."
             )
-    return {name: _object(value) if isinstance(value, dict) else value for name, value in params.items()}
+    return {name: from_plain(value, SAVED_TYPES) for name, value in params.items()}
 
 
-def _object(description: dict[str, Any]) -> Any:
-    """An object of one of the types that are saved by their fields."""
-    ((name, values),) = description.items()
-    return SAVED_TYPES[name](**values)
+def setup_from_plain(plain: dict[str, Any], params: dict[str, Any]) -> Setup:
+    """The setup of a fit from JSON; callables of the user's own are those among the parameters."""
+    values = {f.name: from_plain(plain[f.name], SAVED_TYPES) for f in fields(Setup)}
+    for name, value in values.items():
+        if isinstance(value, dict) and CUSTOM in value:
+            values[name] = params[name]
+    return Setup(**values | {"device": torch.device(values["device"])})

@@ -1,16 +1,13 @@
-"""How many clusters? Restarts for each number of them, compared without any label.
+"""How many clusters? Several runs for each number of clusters, compared without labels.
 
-Where the number is right for the data, restarts find the same clusters again; where it is not, each of them joins or
-divides others. So the *stability* of a number k is the mean adjusted Rand index of all pairs of restarts, which is
-corrected for chance and comparable between numbers. :func:`recommend` says what follows from it, and "unclear" where
-nothing does.
+If the number of clusters suits the data, different runs find the same clusters. If it does not, each run merges or
+splits others. The *stability* of a number k is the mean adjusted Rand index of all pairs of runs. It is corrected for chance,
+so it can be compared between numbers. :func:`recommend` derives a recommendation from it, or says that it is unclear.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import statistics
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -23,16 +20,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ddclust import __version__
-from ddclust.data.items import fingerprint
 from ddclust.data.text import StemVectorizer, checked_texts, is_text
 from ddclust.ddc import DDC
-from ddclust.saving import params_to_json
 from ddclust.show import plots
 from ddclust.storage.atomic import write_file, write_json
-from ddclust.training.run import usable_runs
+from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
+from ddclust.training.record import Outcome, RunRecord
 
-# Below this no number of clusters is found again by restarts.
+# Below this stability, runs do not find the same clusters.
 STABLE = 0.8
 # Stabilities that differ by less are alike.
 ALIKE = 0.05
@@ -41,15 +36,24 @@ CONFIDENT = 0.6
 RESAMPLINGS = 2000
 SCAN_FILE = "scan.json"
 PICTURE_FILE = "scan.png"
-RESULT_FILE = "result.json"
 CHECKPOINTS_FOLDER = "checkpoints"
 TABLE_COLUMNS = ("k", "stability", "divergence", "clusters used", "seconds")
 
 Row = dict[str, Any]
 
 
-class ScanError(ValueError):
+class ScanError(WorkspaceError):
     """A scan that cannot be made, or cannot go on in this folder."""
+
+
+ROW = Kind(
+    format="ddclust-scan",
+    file="row.json",
+    content="a scan",
+    work="Another scan",
+    differences={"data": "the data differ"},
+    error=ScanError,
+)
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,8 @@ def scan(
             n_clusters=k,
             n_final=None,
             n_vote=1,
-            criterion="agreement",
-            early_elimination=False,
-            snapshots=None,
+            selection="agreement",
+            callbacks=None,
         )
         row = _fitted_row(X, own) if place is None else _row_in_folder(X, own, place / f"k-{k:03d}")
         rows.append(row)
@@ -232,50 +235,35 @@ def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
 
 
 def _fitted_row(X: Any, model: DDC) -> Row:
-    """The quantities of one number of clusters. An interrupted fit is passed on as the interrupt that it is."""
+    """The quantities of one number of clusters. An interrupted fit raises the interrupt again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row has what it says
         model.fit(X)
-    if any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_):
+    if any(Outcome(record["outcome"]).is_unfinished for record in model.runs_):
         raise KeyboardInterrupt
-    records = [model.runs_[run] for run in usable_runs(model.runs_)]
-    agreements = [record["agreement"] for record in records]
-    divergences = [record["terms"].get("divergence") for record in records]
+    records = [record for record in map(RunRecord.from_dict, model.runs_) if record.is_usable]
+    agreements = [record.agreement for record in records if record.agreement is not None]
+    divergences = [record.terms["divergence"] for record in records if "divergence" in record.terms]
     return {
         "k": model.n_clusters,
         "stability": statistics.mean(agreements),
         "agreements": agreements,
-        "divergence": None if None in divergences else statistics.mean(divergences),
-        "clusters_used": [record["clusters_used"] for record in records],
-        "seconds": round(sum(record["seconds"] for record in records), 1),
+        "divergence": statistics.mean(divergences) if divergences else None,
+        "clusters_used": [record.clusters_used for record in records],
+        "seconds": round(sum(record.seconds for record in records), 1),
     }
 
 
 def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
     """The same, from what the folder holds, or left there."""
-    indifferent = ("n_jobs", "device", "checkpoint_dir", "verbose")
-    params = params_to_json(model.get_params(deep=False))
-    identity = {
-        "ddclust": __version__,
-        "data": fingerprint(X),
-        "parameters": {name: value for name, value in params.items() if name not in indifferent},
-    }
-    identity = json.loads(json.dumps(identity))
-    file = folder / RESULT_FILE
-    if file.exists():
-        found = json.loads(file.read_text(encoding="utf-8"))
-        differing = [name for name in identity if found.get(name) != identity[name]]
-        if differing:
-            what = {"data": "of other data", "parameters": "with other parameters"}.get(
-                differing[0], "by another version"
-            )
-            raise ScanError(f"{str(folder.parent)!r} holds a scan {what}; choose another folder.")
-        return found["row"]
-    folder.mkdir(parents=True, exist_ok=True)
-    row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
-    write_json(file, {**identity, "row": row})
-    shutil.rmtree(folder / CHECKPOINTS_FOLDER, ignore_errors=True)
-    return row
+    workspace = Workspace(folder, ROW)
+    with workspace.claimed(clone(model).fit_identity(X)) as found:
+        if "row" not in found:
+            row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
+            workspace.finish(row=row)
+            workspace.discard(CHECKPOINTS_FOLDER)
+            return row
+    return found["row"]
 
 
 def _write(folder: Path, result: Scan) -> None:

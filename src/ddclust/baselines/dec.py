@@ -26,7 +26,8 @@ from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import SparseItems
 from ddclust.data.validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.training.inference import outputs
-from ddclust.training.run import new_record, own_threads_and_randomness
+from ddclust.training.record import RunRecord
+from ddclust.training.run import own_threads_and_randomness
 from ddclust.training.trainer import NonFiniteLossError, Trainer
 
 CORRUPTION = 0.2
@@ -277,8 +278,7 @@ class DEC(NetworkClusterer):
             source = BatchSource(X, Scaling.to_unit_mean_square(X, center=self.center))
             device = resolve_device(self.device)
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            record = new_record(0, seed)
-            del record["saves"]
+            record = RunRecord(0, seed).public()
             total = len(self.layers) * self.layer_iter + self.finetune_iter + self.max_iter
             with (
                 own_threads_and_randomness(seed, device, torch.get_num_threads()),
@@ -350,7 +350,9 @@ class DEC(NetworkClusterer):
     ) -> Trainer:
         """A trainer that makes ``module`` reproduce what ``frozen`` makes of a batch."""
 
-        def objective(module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Reconstruction:
+        def objective(
+            module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int
+        ) -> Reconstruction:
             with torch.no_grad():
                 x = frozen(x)
             return Reconstruction(functional.mse_loss(module(x), x))
@@ -375,7 +377,7 @@ class DEC(NetworkClusterer):
             module.centers.copy_(torch.from_numpy(k_means.cluster_centers_))
         target = _Target(module, source, self.tol)
 
-        def objective(module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Divergence:
+        def objective(module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int) -> Divergence:
             _, logits = module(x)
             p = target.distribution[indices].to(x.device)
             return Divergence(functional.kl_div(logits.log_softmax(dim=1), p, reduction="batchmean"))

@@ -1,6 +1,6 @@
 """More clusters than wanted, merged by the Cauchy-Schwarz divergence between them.
 
-Letters are those of :mod:`ddclust.objective.losses`: ``A`` soft assignments (n, k), ``H`` hidden representation (n, d), ``K`` its
+Letters are those of :mod:`ddclust.objective.loss`: ``A`` soft assignments (n, k), ``H`` hidden representation (n, d), ``K`` its
 kernel matrix, and ``S`` = A^T K A (k, k) the overlaps of the clusters. The assignments of a merged cluster are the sum of
 those of its parts, and S is bilinear in them: its row and column are the sums of theirs. So all merging is exact on S.
 """
@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from ddclust.data.batches import BatchSource, Sample, random_items
 from ddclust.objective.kernels import BandwidthRule, centred, median_bandwidth, squared_distances
-from ddclust.objective.losses import EMPTY_CLUSTER, DDCLoss
+from ddclust.objective.divergences import EMPTY_CLUSTER
+from ddclust.objective.loss import DDCLoss
 from ddclust.training.inference import outputs
 
 # Overlaps are of at most so many items, in blocks of rows of the kernel matrix; the median distance is of fewer.

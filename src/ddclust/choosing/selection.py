@@ -1,8 +1,9 @@
-"""What can be said of the runs of one fit without any label, so that one of them can be chosen."""
+"""Which runs of a fit to keep, decided without labels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,11 +11,93 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
+from ddclust.data.batches import BatchSource, Sample, random_items
+from ddclust.objective.pairs import PAIRS
+from ddclust.training.checkpoints import RunState
 from ddclust.training.inference import CHUNK, evaluation_mode, outputs, padded_batches
+from ddclust.training.record import RunRecord
+from ddclust.training.setup import Plan
 from ddclust.training.trainer import Source
 
 # Runs are compared by their labels of at most so many items: enough for two digits of any agreement.
 COMPARED_ITEMS = 10_000
+CRITERIA = ("loss", "divergence", PAIRS, "agreement")
+
+
+class AllRunsFailedError(ArithmeticError):
+    """No run can be used."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How runs are ranked, and whether hopeless ones are stopped early.
+
+    Parameters
+    ----------
+    criterion : {"loss", "divergence", "pairs", "agreement"}, default="loss"
+        What makes a run better than another: the lowest total loss, as in the paper; the lowest divergence term, as in the
+        authors' later code; the lowest term of the pairs; or the highest agreement with the labels of the other
+        runs (mean adjusted Rand index on at most 10,000 items). docs/selection.md compares them.
+    halving : bool, default=False
+        Whether to stop hopeless runs early by successive halving: only the better half of the runs, by
+        loss, trains beyond an eighth of ``max_iter``, and again beyond a quarter and a half.
+
+    Examples
+    --------
+    >>> Selection("agreement")
+    Selection(criterion='agreement', halving=False)
+    """
+
+    criterion: str = "loss"
+    halving: bool = False
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion must be one of {CRITERIA}, got {self.criterion!r}.")
+        if not isinstance(self.halving, (bool, np.bool_)):
+            raise ValueError(f"halving must be True or False, got {self.halving!r}.")
+        object.__setattr__(self, "halving", bool(self.halving))
+
+
+def rank_runs(records: Sequence[RunRecord], n_clusters: int, criterion: str = "loss") -> list[int]:
+    """Positions of the runs that can be chosen, best first.
+
+    Runs that use at least ``n_clusters`` clusters come before runs that use fewer, whatever their loss. Failed and
+    eliminated runs are left out.
+    """
+    # Departs from the paper: the run with the lowest loss may have merged clusters, which is not what was asked for.
+    usable = [place for place, record in enumerate(records) if record.is_usable]
+    return sorted(
+        usable,
+        key=lambda place: (
+            records[place].clusters_used < n_clusters,
+            badness(records[place], criterion),
+        ),
+    )
+
+
+def badness(record: RunRecord, criterion: str) -> float:
+    """What is small for a good run: its loss, one of the loss's terms, or the lack of agreement with other runs.
+
+    Examples
+    --------
+    >>> record = RunRecord(0, seed=1, loss=0.9, terms={"divergence": 0.2}, agreement=0.7)
+    >>> [badness(record, criterion) for criterion in ("loss", "divergence", "agreement")]
+    [0.9, 0.2, -0.7]
+    """
+    value = {"loss": record.loss, "agreement": record.agreement}.get(criterion, record.terms.get(criterion))
+    if value is None:
+        raise ValueError(f"The record of run {record.run} has no {criterion!r}.")
+    return -value if criterion == "agreement" else value
+
+
+def note_agreement(states: Sequence[RunState], plan: Plan, source: BatchSource) -> None:
+    """Write into the record of each usable run how far it agrees with the others."""
+    some = Sample(source, random_items(len(source), COMPARED_ITEMS, seed=0))
+    usable = [state for state in states if state.record.is_usable]
+    labelings = [labels_of(plan.build_from(state.tensors), some) for state in usable]
+    for state, value in zip(usable, agreement(labelings).tolist(), strict=True):
+        state.record.agreement = value
 
 
 def pairwise_agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:

@@ -14,6 +14,9 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
 from tqdm import tqdm
 
+from ddclust.data.batches import BatchSource
+from ddclust.data.items import SparseItems
+
 CHUNK_ROWS = 4096  # of queries: enough work for all cores, and a progress bar that moves
 DIFFERENCE_BYTES = 64 * 2**20
 EXACT_ITEMS = 30_000  # up to which all distances take less than half a minute
@@ -104,6 +107,19 @@ def neighbor_indices(
         return _approximate(_directions(X) if metric == "cosine" else X, n_neighbors, verbose)
     found = nearest_neighbors(X, n_neighbors, metric=metric, verbose=verbose)
     return found.indices.astype(np.int32)
+
+
+def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int = False) -> NDArray[np.int32]:
+    """The nearest neighbours of all items of a source, (n, n_neighbors).
+
+    Sparse items are compared by the cosine of their topics (:func:`topic_vectors`), others by the Euclidean distance of
+    their scaled values.
+    """
+    vectors = source.vectors()
+    if isinstance(source.items, SparseItems):
+        topics = topic_vectors(vectors, verbose=verbose)
+        return neighbor_indices(topics, n_neighbors, metric="cosine", verbose=verbose)
+    return neighbor_indices(vectors, n_neighbors, verbose=verbose)
 
 
 def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:

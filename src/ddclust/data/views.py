@@ -10,13 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from ddclust.data.batches import Scaling, channel_axis, input_shape
+from ddclust.data.batches import Scaling
 from ddclust.data.items import Items
-from ddclust.networks import Init, MultiViewNet
 
 # A list of so few arrays is a list of views; nobody clusters so few images.
 MOST_VIEWS = 9
@@ -83,38 +80,3 @@ def scaling_of_views(items: ViewItems) -> Scaling:
         shift.append(np.broadcast_to(own.shift, shape).ravel())
         scale.append(np.broadcast_to(own.scale, shape).ravel())
     return Scaling(items.shape[1:], np.concatenate(shift), np.concatenate(scale))
-
-
-class ViewsNetwork(nn.Module):
-    """A :class:`ddclust.networks.MultiViewNet` that takes its views in a row, as :class:`ViewItems` gives them."""
-
-    def __init__(
-        self,
-        view_shapes: Sequence[tuple[int, ...]],
-        n_clusters: int,
-        networks: Sequence[str],
-        *,
-        init: Init = "soft",
-    ) -> None:
-        super().__init__()
-        self.view_shapes = [tuple(shape) for shape in view_shapes]
-        self.network = MultiViewNet(
-            [input_shape(s) for s in self.view_shapes], n_clusters, networks, init=init
-        )
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        parts = x.split([math.prod(shape) for shape in self.view_shapes], dim=1)
-        views = [_as_network_s(part, shape) for part, shape in zip(parts, self.view_shapes, strict=True)]
-        hidden, logits = self.network(views)
-        return hidden, logits
-
-
-def _as_network_s(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Flattened items in the network's layout, images as (n, channels, height, width)."""
-    if len(shape) == 1:
-        return x
-    x = x.reshape(-1, *shape)
-    if len(shape) == 2:
-        return x.unsqueeze(1)
-    x = x.movedim(-1, 1) if channel_axis(shape) == 2 else x
-    return x.contiguous(memory_format=torch.channels_last)

@@ -1,128 +1,121 @@
-"""What training minimises: the loss of a batch and, if items have partners or links, that they agree.
+"""Pairs of items that should, or should not, share a cluster.
 
-A *partner* of an item should share its cluster: a changed copy of it (``augment``), or one of its neighbours. A
-*link* is a pair of items of which the user knows that they must, or must not, share a cluster.
+Everything that is known beyond the values of items comes as pairs: an item and an augmented copy of it, an item and one of
+its nearest neighbours, and links that the user gives. Each kind adds a term to the loss.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from ddclust.data.batches import BatchSource
 from ddclust.data.links import Links
 from ddclust.objective.augment import Augmentation
-from ddclust.objective.losses import DDCLoss, attraction, repulsion
 
-ClusteringLoss = Callable[[Tensor, Tensor], Any]
-# What the terms of partners and links are called beside those of the loss.
-PARTNERS, MUST_LINK, CANNOT_LINK = "partners", "must_link", "cannot_link"
+# Names of the terms that pairs add to the loss: copies and neighbours, and the two kinds of links.
+PAIRS, MUST_LINK, CANNOT_LINK = "pairs", "must_link", "cannot_link"
+PAIR_TERMS = (PAIRS, MUST_LINK, CANNOT_LINK)
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty((0, 2), dtype=np.intp))
 
 
 @dataclass(frozen=True)
-class Knowledge:
-    """What is known of items beyond their values.
+class Pairs:
+    """What is known of the items of a data set beyond their values.
 
-    ``neighbors`` are positions, (n, m). With ``augment`` too, a partner is a changed copy of the item itself or of one of
-    its neighbours, each of them as likely.
+    ``neighbors`` are positions, (n, m). With ``augment`` too, an item is paired with an augmented copy of itself or of one
+    of its neighbours, each with the same probability.
     """
 
     augment: Augmentation | None = None
     neighbors: NDArray[np.integer] | None = None
     links: Links = NO_LINKS
-    partner_weight: float = 1.0
-    link_weight: float = 1.0
 
 
-NOTHING = Knowledge()
+def log_agreement(logits: Tensor, others: Tensor) -> Tensor:
+    """Log <alpha, alpha'>: the log-probability that two items draw the same cluster from their assignments.
 
+    Computed from logits, so that neither the value nor its gradient vanishes when the inner product is tiny.
 
-@dataclass(frozen=True)
-class Objective:
-    """The terms that one batch of a source contributes, all from one pass of the network.
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        Row i of one belongs to row i of the other; the assignments are their softmax.
 
-    The loss is averaged over the batch and its partners, each by itself; the term of the partners is the mean over
-    pairs of -log<alpha(x), alpha(partner)>. Of each kind of links ``n_links`` pairs at most are drawn for a batch; with
-    ``augment`` it is changed copies of their items that are linked.
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Examples
+    --------
+    >>> log_agreement(torch.tensor([[0.0, 0.0]]), torch.tensor([[9.0, 1.0]])).exp()
+    tensor([0.5000])
     """
-
-    loss: ClusteringLoss
-    knowledge: Knowledge
-    source: BatchSource
-    n_links: int
-
-    def at(self, progress: float) -> Objective:
-        """The same at a moment of training, from 0 to 1, if the loss changes with it."""
-        return replace(self, loss=self.loss.at(progress)) if isinstance(self.loss, DDCLoss) else self
-
-    def __call__(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> Any:
-        return self.evaluated(module, x, indices)[0]
-
-    def evaluated(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp]) -> tuple[Any, Tensor]:
-        """The terms, a named tuple of scalars, and the logits of the batch."""
-        known = self.knowledge
-        partner = self._partner(x, indices)
-        batches = [x] if partner is None else [x, partner]
-        n_views = len(batches)
-        kinds = [
-            (name, push, _drawn(pairs, self.n_links))
-            for name, push, pairs in (
-                (MUST_LINK, attraction, known.links.must),
-                (CANNOT_LINK, repulsion, known.links.cannot),
-            )
-            if len(pairs)
-        ]
-        batches += [self._linked(pairs[:, end], x) for _, _, pairs in kinds for end in (0, 1)]
-        if len(batches) == 1:
-            hidden, logits = module(x)
-            return self.loss(hidden, logits.softmax(dim=1)), logits
-
-        outputs = module(torch.cat(batches))
-        hidden, logits = (output.split([len(batch) for batch in batches]) for output in outputs)
-        views = [self.loss(hidden[view], logits[view].softmax(dim=1)) for view in range(n_views)]
-        terms = {name: sum(values) / n_views for name, *values in zip(views[0]._fields, *views, strict=True)}
-        if partner is not None:
-            terms[PARTNERS] = known.partner_weight * attraction(logits[0], logits[1])
-        for place, (name, push, _) in enumerate(kinds):
-            first = n_views + 2 * place
-            terms[name] = known.link_weight * push(logits[first], logits[first + 1])
-        return _named(tuple(terms))(*terms.values()), logits[0]
-
-    def _linked(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
-        """Linked items, changed if there are changed copies: as they are a network would learn them by heart."""
-        items, augment = self._items(positions, x), self.knowledge.augment
-        return items if augment is None else augment(items)
-
-    def _partner(self, x: Tensor, indices: NDArray[np.intp]) -> Tensor | None:
-        """A partner of every item of the batch, if items have any."""
-        augment, neighbors = self.knowledge.augment, self.knowledge.neighbors
-        if neighbors is None:
-            return None if augment is None else augment(x)
-        choices = neighbors[indices]  # (batch, m)
-        if augment is not None:
-            choices = np.column_stack((choices, indices))
-        chosen = torch.randint(choices.shape[1], (len(choices),)).numpy()
-        partner = self._items(choices[np.arange(len(choices)), chosen], x)
-        return partner if augment is None else augment(partner)
-
-    def _items(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
-        return self.source.batch(positions).to(x.device)
+    return torch.logsumexp(logits.log_softmax(dim=1) + others.log_softmax(dim=1), dim=1)
 
 
-def _drawn(pairs: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """The pairs, or as many of them as asked for, by torch's random state."""
-    return pairs if len(pairs) <= most else pairs[torch.randint(len(pairs), (most,)).numpy()]
+def log_disagreement(logits: Tensor, others: Tensor) -> Tensor:
+    """log(1 - <alpha, alpha'>), summed over all pairs of different clusters so that no digits cancel.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        With k of at least 2: items cannot disagree on a single cluster.
+
+    Returns
+    -------
+    Tensor of shape (n,)
+
+    Examples
+    --------
+    >>> log_disagreement(torch.tensor([[60.0, 0.0]]), torch.tensor([[60.0, 0.0]]))  # log(2 exp(-60))
+    tensor([-59.3069])
+    """
+    k = logits.shape[1]
+    pairs = logits.log_softmax(dim=1)[:, :, None] + others.log_softmax(dim=1)[:, None, :]  # (n, k, k)
+    same = torch.eye(k, dtype=torch.bool, device=logits.device)
+    return torch.logsumexp(pairs.masked_fill(same, -torch.inf).flatten(1), dim=1)
 
 
-@lru_cache
-def _named(fields: tuple[str, ...]) -> type:
-    return namedtuple("Terms", fields)
+def attraction(logits: Tensor, others: Tensor) -> Tensor:
+    """The mean of -log<alpha, alpha'> over pairs of items that should share a cluster.
+
+    It is zero only if both items of each pair are assigned to one cluster with certainty.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> attraction(torch.zeros(3, 4), torch.zeros(3, 4))  # undecided between four: log 4
+    tensor(1.3863)
+    """
+    return -log_agreement(logits, others).mean()
+
+
+def repulsion(logits: Tensor, others: Tensor) -> Tensor:
+    """The mean of -log(1 - <alpha, alpha'>) over pairs of items that should not share a cluster.
+
+    Parameters
+    ----------
+    logits, others : Tensor of shape (n, k)
+        With k of at least 2.
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> repulsion(torch.zeros(3, 4), torch.zeros(3, 4))  # log(4 / 3)
+    tensor(0.2877)
+    """
+    return -log_disagreement(logits, others).mean()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ddclust.ddc import Snapshots
+    from ddclust.snapshots import SnapshotSeries
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#b8a800")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "h")
@@ -323,7 +323,7 @@ def snapshot_accuracy(
 
     Examples
     --------
-    >>> from ddclust.ddc import Snapshots
+    >>> from ddclust.snapshots import SnapshotSeries
     >>> A = np.array([[[0.9, 0.1], [0.8, 0.2]], [[0.9, 0.1], [0.2, 0.8]]])
     >>> snapshot_accuracy(Snapshots(np.array([0, 2]), np.array([0, 5]), A), ["a", "a", "b"])
     (array([0, 5]), array([0.5, 1. ]))

@@ -19,9 +19,10 @@ from torch import Tensor
 from ddclust.storage.atomic import write_file, write_json
 
 FORMAT = "ddclust-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 DESCRIPTION_FILE = "model.json"
 TENSORS_FILE = "tensors.safetensors"
+RESULT_MODEL = "model"  # where the result folder of a fit has its model
 
 
 class ModelFormatError(ValueError):
@@ -80,6 +81,8 @@ def save_model(
 def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The description and tensors of a model folder; a ModelFormatError says what is wrong with it."""
     folder = Path(path)
+    if (folder / RESULT_MODEL / DESCRIPTION_FILE).is_file() and not (folder / DESCRIPTION_FILE).exists():
+        folder = folder / RESULT_MODEL
     if not folder.is_dir():
         raise ModelFormatError(f"There is no model folder at {str(folder)!r}.")
     for name in (DESCRIPTION_FILE, TENSORS_FILE):

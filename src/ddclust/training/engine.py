@@ -1,4 +1,4 @@
-"""Where restarts run: here, in worker processes, or on whatever backend joblib has been given.
+"""Where runs train: here, in worker processes, or on whatever backend joblib has been given.
 
 The same calls go to every place, with the same number of threads each, so the results are the same.
 """
@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ddclust.data.items import Items, for_other_processes
-from ddclust.training import run as _runs
 from ddclust.training.checkpoints import RunState, RunStore
+from ddclust.training.record import Outcome, RunRecord
+from ddclust.training.run import advance_run, stages
+from ddclust.training.setup import Plan
 
 POLL_SECONDS = 0.2
 # How often a worker looks whether the fit that it works for is still there, and the name of the thread that does.
@@ -83,70 +85,56 @@ class Board:
 
 def run_all(
     X: Items,
-    plan: _runs.Plan,
+    plan: Plan,
     seeds: list[int],
     *,
-    n_keep: int = 1,
-    eliminate: bool = False,
     n_jobs: int | None = None,
     store: RunStore | None = None,
     verbose: bool = False,
 ) -> list[RunState]:
-    """Train every restart, in stages if the hopeless ones are to be eliminated.
+    """Train every run, in stages if hopeless ones are to be eliminated.
 
     Ctrl-C makes the runs stop at their next step; the states so far are returned.
     """
+    setup = plan.setup
     states: dict[int, RunState] = {}
     remaining, reached = list(range(len(seeds))), 0
     with (
         _board(len(seeds)) as board,
         _stop_on_interrupt(board),
-        _display(board, plan.max_iter, verbose) as display,
+        _display(board, setup.max_iter, verbose) as display,
     ):
-        for until, n_survivors in _runs.stages(len(seeds), n_keep, plan.max_iter, eliminate):
+        for until, n_survivors in stages(len(seeds), setup.n_vote, setup.max_iter, setup.halving):
             if len(remaining) > n_survivors:
                 remaining, dropped = _best_first(states, remaining, n_survivors, reached)
                 for run in dropped:
-                    states[run] = _eliminated(states[run])
-                    display(run, states[run])
+                    states[run].record.outcome = Outcome.ELIMINATED
+                    display(states[run].record)
             calls = {
                 run: (X, plan, run, seeds[run], until, states.get(run), store, board)
                 for run in remaining
-                if run not in states or states[run].record["outcome"] not in _runs.ENDED
+                if run not in states or not states[run].record.outcome.is_final
             }
-            for state in _results(calls, n_jobs if plan.device.type == "cpu" else 1):
-                run = state.record["run"]
-                states[run] = state
-                display(run, state)
+            for state in _results(calls, n_jobs if setup.device.type == "cpu" else 1):
+                states[state.record.run] = state
+                display(state.record)
             if board.should_stop():
                 break
             reached = until
-    return [
-        states.get(run) or RunState({}, {}, _runs.new_record(run, seed)) for run, seed in enumerate(seeds)
-    ]
+    return [states.get(run) or RunState({}, {}, RunRecord(run, seed)) for run, seed in enumerate(seeds)]
 
 
 def _best_first(
     states: dict[int, RunState], runs: list[int], keep: int, reached: int
 ) -> tuple[list[int], list[int]]:
-    """The runs to keep and to drop, by their loss at the iteration reached; failed ones are out of the count.
+    """The runs to keep and to drop, by their loss at the iteration reached; failed runs do not count.
 
     A state from a checkpoint may be further on (and fail only there); one that has converged was judged before.
     """
-
-    def loss(run: int) -> float:
-        record = states[run].record
-        return record["rungs"].get(str(reached), record["loss"])
-
-    alive = [
-        r for r in runs if states[r].record["error"] is None or str(reached) in states[r].record["rungs"]
-    ]
-    ranked = sorted(alive, key=loss)
+    records = {run: states[run].record for run in runs}
+    alive = [run for run in runs if records[run].error is None or reached in records[run].losses_at]
+    ranked = sorted(alive, key=lambda run: records[run].judged_loss(reached))
     return sorted(ranked[:keep]), ranked[keep:]
-
-
-def _eliminated(state: RunState) -> RunState:
-    return state._replace(record=state.record | {"outcome": "eliminated"})
 
 
 def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
@@ -159,7 +147,7 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
         calls = {run: (X, *arguments[1:]) for run, arguments in calls.items()} if X is not None else calls
     if workers == 1 and type(backend).__name__ in ("LokyBackend", "SequentialBackend"):
         for arguments in calls.values():
-            yield _runs.advance_run(*arguments)
+            yield advance_run(*arguments)
         return
     waiting = dict(calls)
     fruitless = 0
@@ -176,7 +164,7 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
         tasks = [delayed(call)(shared, *arguments[1:]) for arguments in waiting.values()]
         try:
             for state in parallel(tasks):
-                del waiting[state.record["run"]]
+                del waiting[state.record.run]
                 yield state
         except Exception as error:
             if not LOST_WORKER & {kind.__name__ for kind in type(error).__mro__}:
@@ -198,7 +186,7 @@ def _in_worker(X: Any, *arguments: Any) -> RunState:
     """A call of :func:`ddclust.training.run.advance_run` in a worker, which leaves Ctrl-C to the main process."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return _runs.advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
+    return advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
 
 
 def _in_own_worker(X: Any, *arguments: Any) -> RunState:
@@ -263,10 +251,10 @@ def _stop_on_interrupt(board: Board) -> Iterator[None]:
 
 
 @contextmanager
-def _display(board: Board, max_iter: int, verbose: bool) -> Iterator[Callable[[int, RunState], None]]:
+def _display(board: Board, max_iter: int, verbose: bool) -> Iterator[Callable[[RunRecord], None]]:
     """One progress bar for all runs, fed from the board; gives a function to call when a run's stage ends."""
     if not verbose:
-        yield lambda run, state: None
+        yield lambda record: None
         return
     planned = np.full(board.n_runs, max_iter)
     ended: dict[int, int] = {}
@@ -290,9 +278,9 @@ def _display(board: Board, max_iter: int, verbose: bool) -> Iterator[Callable[[i
             while not finished.wait(POLL_SECONDS):
                 refresh()
 
-        def note(run: int, state: RunState) -> None:
-            if state.record["outcome"] in _runs.ENDED:
-                planned[run] = ended[run] = state.record["n_iter"]
+        def note(record: RunRecord) -> None:
+            if record.outcome.is_final:
+                planned[record.run] = ended[record.run] = record.n_iter
 
         thread = threading.Thread(target=poll, daemon=True)
         thread.start()

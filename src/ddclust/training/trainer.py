@@ -1,9 +1,10 @@
-"""The training loop. It knows modules, batches and scalars to minimise, and nothing of clustering."""
+"""The training loop. It knows modules, batches and scalars to minimise, and nothing about clustering."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -19,8 +20,8 @@ MIN_RECORD_ITERATIONS = 50
 EXPLODED = 1e6
 
 Record = dict[str, Any]
-# (module, batch, indices of the batch's items) -> a NamedTuple of scalars, whose sum is minimised.
-Objective = Callable[[nn.Module, Tensor, NDArray[np.intp]], Any]
+# (module, batch, indices of the batch's items, iteration) -> a NamedTuple of scalars, whose sum is minimised.
+Objective = Callable[[nn.Module, Tensor, NDArray[np.intp], int], Any]
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "sgd": partial(torch.optim.SGD, momentum=0.9, fused=True),
@@ -35,6 +36,44 @@ class Source(Protocol):
     def batch(self, indices: Any) -> Tensor: ...
 
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]: ...
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """When a run has converged: after ``patience`` records of the history without an improvement.
+
+    Parameters
+    ----------
+    patience : int, default=10
+        Records (epochs, or 50 iterations and up on small data) without an improvement.
+    tol : float, default=1e-3
+        Relative improvement of the loss over the best record so far that counts as one.
+
+    Examples
+    --------
+    >>> EarlyStopping(patience=2).has_converged([3.0, 2.0, 1.0, 0.9999, 1.1])
+    True
+    >>> EarlyStopping(patience=2).has_converged([3.0, 2.0, 1.0, 0.9])
+    False
+    """
+
+    patience: int = 10
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if int(self.patience) != self.patience or self.patience < 1:
+            raise ValueError(f"patience must be a whole number of at least 1, got {self.patience!r}.")
+        if not 0 <= self.tol < float("inf"):
+            raise ValueError(f"tol must be a non-negative number, got {self.tol!r}.")
+        object.__setattr__(self, "patience", int(self.patience))
+        object.__setattr__(self, "tol", float(self.tol))
+
+    def has_converged(self, losses: list[float]) -> bool:
+        """Whether the losses of the records so far have stopped falling."""
+        if len(losses) <= self.patience:
+            return False
+        best = min(losses[: -self.patience])
+        return min(losses[-self.patience :]) >= best - self.tol * abs(best)
 
 
 class NonFiniteLossError(ArithmeticError):
@@ -64,7 +103,7 @@ class Trainer:
     module : nn.Module
         Trained in place, on the device where its parameters are.
     source : Source
-    objective : callable (module, batch, indices) -> NamedTuple of scalars
+    objective : callable (module, batch, indices, iteration) -> NamedTuple of scalars
     batch_size : int, default=100
     learning_rate : float or callable (iteration) -> float, default=1e-3
         A callable gives the rate of each iteration, counted from zero.
@@ -92,7 +131,7 @@ class Trainer:
     ...     square: Tensor
     >>> module = nn.Linear(1, 1)
     >>> trainer = Trainer(module, Source([[1.0], [2.0], [3.0]]),
-    ...     lambda module, x, indices: Error((module(x) - 2 * x).square().mean()), learning_rate=0.1)
+    ...     lambda module, x, indices, iteration: Error((module(x) - 2 * x).square().mean()), learning_rate=0.1)
     >>> trainer.advance(400)
     'budget'
     >>> trainer.history[-1]["loss"] < 1e-3
@@ -127,38 +166,32 @@ class Trainer:
         self,
         until: int,
         *,
-        tol: float = 0.0,
-        patience: int | None = None,
+        early_stopping: EarlyStopping | None = None,
         settled: int = 0,
         on_step: Callable[[Trainer, float], bool | None] | None = None,
-        callbacks: tuple[Callable[[Trainer], bool | None], ...] = (),
     ) -> str:
         """Train up to iteration ``until``, or until the loss has stopped falling.
 
         Parameters
         ----------
         until : int
-        tol : float, default=0
-            Relative improvement of a record's loss over the best one before that counts.
-        patience : int or None, default=None
-            Records without such an improvement after which the run has converged; None: never.
+        early_stopping : EarlyStopping, optional
+            When the run has converged; by default it never has.
         settled : int, default=0
-            Iteration from which on the objective stays the same: losses of before are not compared with.
+            Iteration from which on the objective stays the same. Earlier losses do not count for ``early_stopping``.
         on_step : callable (trainer, loss), optional
             Called after every iteration; if it returns True, the training stops there.
-        callbacks : tuple of callables (trainer) -> bool or None
-            Called after every record; one that returns True ends the training.
 
         Returns
         -------
         str
-            "converged", "budget", or "stopped" by a callback.
+            "converged", "budget", or "stopped" by ``on_step``.
         """
         self.module.train()
         device = next(self.module.parameters()).device
-        # on_step may save the state, so all that follows from a step alone must be in it by then, and
-        # what is decided afterwards must be decided again by who goes on from that state.
-        if self._has_converged(tol, patience, settled):
+        # on_step may save the state. So everything that follows from the step must be in it by then, and what is
+        # decided afterwards must be decided again when training goes on from that state.
+        if self._has_converged(early_stopping, settled):
             return "converged"
         for indices in self._batches(until):
             loss = self._step(self.source.batch(indices).to(device), indices)
@@ -168,9 +201,7 @@ class Trainer:
                 self.close_record()
             if on_step is not None and on_step(self, loss):
                 return "stopped"
-            if closed and sum(bool(callback(self)) for callback in callbacks):
-                return "stopped"
-            if closed and self._has_converged(tol, patience, settled):
+            if closed and self._has_converged(early_stopping, settled):
                 return "converged"
         return "budget"
 
@@ -217,18 +248,18 @@ class Trainer:
         self.history = [dict(record) for record in plain["history"]]
         self._open = dict(plain["open"])
 
-    def _has_converged(self, tol: float, patience: int | None, settled: int) -> bool:
+    def _has_converged(self, early_stopping: EarlyStopping | None, settled: int) -> bool:
         """Whether the record that was closed at this very iteration, if any, ends the run."""
-        if not self.history or self.history[-1]["iteration"] != self.iteration:
+        if early_stopping is None or not self.history or self.history[-1]["iteration"] != self.iteration:
             return False
         # A record that was open when the objective settled is of both forms.
         ends = [0] + [record["iteration"] for record in self.history]
         losses = [r["loss"] for begin, r in zip(ends, self.history, strict=False) if begin >= settled]
-        return has_converged(losses, tol, patience)
+        return early_stopping.has_converged(losses)
 
     def _step(self, x: Tensor, indices: NDArray[np.intp]) -> float:
         """One update of the weights; returns the loss before it."""
-        terms = self.objective(self.module, x, indices)
+        terms = self.objective(self.module, x, indices, self.iteration)
         stacked = torch.stack(list(terms))
         values: list[float] = stacked.tolist()  # the one moment of a step at which a device is waited for
         if not all(map(math.isfinite, values)):
@@ -268,30 +299,3 @@ class Trainer:
             epoch, done = divmod(self.iteration, self.batches_per_epoch)
             order = self.source.order(np.random.default_rng((self.seed, epoch)))
             yield from split_batches(order, self.batch_size)[done : done + until - self.iteration]
-
-
-def cosine_decay(rate: float, n_iterations: int) -> Callable[[int], float]:
-    """The rate of each iteration, along half a cosine from ``rate`` to 0.
-
-    Examples
-    --------
-    >>> [round(cosine_decay(0.1, 100)(i), 3) for i in (0, 50, 100)]
-    [0.1, 0.05, 0.0]
-    """
-    return lambda iteration: rate * (1 + math.cos(math.pi * iteration / n_iterations)) / 2
-
-
-def has_converged(losses: list[float], tol: float, patience: int | None) -> bool:
-    """Whether none of the last ``patience`` losses is lower than the best before by ``tol`` of it.
-
-    Examples
-    --------
-    >>> has_converged([3.0, 2.0, 1.0, 0.9999, 1.1], tol=0.001, patience=2)
-    True
-    >>> has_converged([3.0, 2.0, 1.0, 0.9], tol=0.001, patience=2)
-    False
-    """
-    if patience is None or len(losses) <= patience:
-        return False
-    best = min(losses[:-patience])
-    return min(losses[-patience:]) >= best - tol * abs(best)

@@ -15,7 +15,7 @@ from sklearn.manifold import TSNE
 from ddclust.choosing.merging import node_groups
 from ddclust.choosing.metrics import clustering_accuracy, nmi
 from ddclust.objective.kernels import gaussian_kernel
-from ddclust.objective.losses import DDCLoss
+from ddclust.objective.loss import DDCLoss
 
 LARGE_SHARE = 0.6
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -16,7 +16,7 @@ from ddclust import __version__
 from ddclust.choosing.metrics import known_classes
 from ddclust.data.batches import Scaling
 from ddclust.data.items import SparseItems
-from ddclust.objective.losses import DDCLoss
+from ddclust.objective.loss import DDCLoss
 from ddclust.results import clustering_key
 from ddclust.show.explain import explain, overlay
 from ddclust.show.report import content as _content
