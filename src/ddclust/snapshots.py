@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -50,6 +50,7 @@ class Snapshots(Callback):
     (2, 60, 2)
     """
 
+    keeps: ClassVar[bool] = True
     epochs: Sequence[int]
 
     def __post_init__(self) -> None:

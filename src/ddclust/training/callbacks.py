@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -61,6 +61,9 @@ class Callback:
     ...     def on_epoch_end(self, run, record):
     ...         print(f"run {run.index}, epoch {run.epoch}")
     """
+
+    # Whether runs keep tensors for it. If so, checkpoints of a fit without it are of no use to one with it.
+    keeps: ClassVar[bool] = False
 
     def on_run_begin(self, run: Run) -> None:
         """A run begins, or goes on from a checkpoint (then ``run.iteration`` is above 0)."""

@@ -114,6 +114,7 @@ class Plan:
             "must_link": fingerprint(self.pairs.links.must),
             "cannot_link": fingerprint(self.pairs.links.cannot),
             "setup": self.setup.identity(),
+            "kept_by": [to_plain(callback) for callback in self.callbacks if callback.keeps],
         }
 
     def build(self) -> nn.Module:
