@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import nn
-from tqdm import tqdm
 
 from ddclust.base import NetworkClusterer, all_or_nothing
 from ddclust.choosing.merging import merged_groups, network_tree, renumbered_tree
@@ -37,6 +35,7 @@ from ddclust.storage.plain import to_plain
 from ddclust.training.callbacks import Callback, kept_arrays
 from ddclust.training.checkpoints import RunState, RunStore
 from ddclust.training.engine import run_all
+from ddclust.training.progress import say
 from ddclust.training.rates import ConstantRate, CosineRate
 from ddclust.training.record import RunRecord
 from ddclust.training.setup import Plan, Setup
@@ -294,7 +293,7 @@ class DDC(NetworkClusterer):
             setup = plan.setup
             self._n_features_out = try_out(plan, X)
             if self.verbose:
-                tqdm.write(f"Pairs: {setup.pairs_in_words}.", file=sys.stderr)
+                say(f"Pairs: {setup.pairs_in_words}.")
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             states = self._train(X, plan, seeds.tolist())
             source = BatchSource(X, plan.scaling)

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-import torch
-
 from ddclust.choosing.selection import Selection
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import Items, SparseItems
@@ -22,6 +20,7 @@ from ddclust.objective.augment import BUILT_IN, Affine, Augmentation, Dropout
 from ddclust.objective.loss import K_MEANS, TERMS, DDCLoss
 from ddclust.objective.objective import ClusteringLoss
 from ddclust.objective.pairs import PAIR_TERMS
+from ddclust.training.randomness import usual_threads
 from ddclust.training.rates import ConstantRate, CosineRate, Rate
 from ddclust.training.setup import Setup
 from ddclust.training.trainer import EarlyStopping
@@ -100,7 +99,7 @@ def resolve(params: Parameters, X: Items, scaling: Scaling) -> Setup:
         halving=selection.halving,
         device=resolve_device(params.device),
         # Several runs train side by side on one thread each; a single one uses all.
-        threads=1 if params.n_init > 1 else torch.get_num_threads(),
+        threads=1 if params.n_init > 1 else usual_threads(),
     )
 
 

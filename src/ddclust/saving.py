@@ -26,6 +26,7 @@ from ddclust.snapshots import Snapshots
 from ddclust.storage.model_folder import ModelFormatError, check_tensors
 from ddclust.storage.plain import CUSTOM, from_plain, to_plain
 from ddclust.training.inference import evaluation_mode
+from ddclust.training.randomness import own_randomness
 from ddclust.training.rates import ConstantRate, CosineRate
 from ddclust.training.setup import Setup
 from ddclust.training.trainer import EarlyStopping
@@ -223,7 +224,7 @@ def _load_network(
         with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
             expected = model._build().state_dict()
         check_tensors(path, weights, _shapes(expected))
-    with torch.random.fork_rng(devices=[]):
+    with own_randomness():
         module = model._build()
     check_tensors(path, weights, _shapes(module.state_dict()))
     module.load_state_dict(weights)

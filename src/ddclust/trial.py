@@ -9,13 +9,14 @@ import torch
 from ddclust.data.batches import BatchSource
 from ddclust.data.items import Items
 from ddclust.objective.pairs import PAIR_TERMS, PAIRS
+from ddclust.training.randomness import own_randomness
 from ddclust.training.setup import Plan
 
 
 def try_out(plan: Plan, X: Items) -> int:
     """Check what the network, the loss and the augmentation return; gives the size of the hidden representation."""
     setup = plan.setup
-    with torch.random.fork_rng(devices=[]):
+    with own_randomness():
         module = plan.build().eval()
         if not any(parameter.requires_grad for parameter in module.parameters()):
             raise TypeError("The network has no parameters to train.")

@@ -26,8 +26,8 @@ from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import SparseItems
 from ddclust.data.validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.training.inference import outputs
+from ddclust.training.randomness import own_randomness
 from ddclust.training.record import RunRecord
-from ddclust.training.run import own_threads_and_randomness
 from ddclust.training.trainer import NonFiniteLossError, Trainer
 
 CORRUPTION = 0.2
@@ -281,7 +281,7 @@ class DEC(NetworkClusterer):
             record = RunRecord(0, seed).public()
             total = len(self.layers) * self.layer_iter + self.finetune_iter + self.max_iter
             with (
-                own_threads_and_randomness(seed, device, torch.get_num_threads()),
+                own_randomness(seed, device),
                 tqdm(total=total, unit="it", disable=not self.verbose) as bar,
             ):
                 module = self._build().to(device)

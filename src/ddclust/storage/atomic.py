@@ -28,13 +28,29 @@ def write_file(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a loss of power, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def locked(path: Path) -> IO[str] | None:
-    """A lock file, open and ours until it is closed or the process ends; None if another process has it."""
-    lock = path.open("w")
+    """A lock file, open and ours until it is closed or the process ends; None if another process has it.
+
+    A symbolic link is not followed, and nothing in the file is changed: the folder may come from somebody else.
+    """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    lock = os.fdopen(os.open(path, flags, 0o666), "r+")
     if fcntl is not None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -13,15 +14,16 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor
 
-from ddclust.storage.atomic import write_file, write_json
+from ddclust.storage.atomic import sync_folder, write_file, write_json
 
 FORMAT = "ddclust-model"
 FORMAT_VERSION = 2
 DESCRIPTION_FILE = "model.json"
-TENSORS_FILE = "tensors.safetensors"
+FIRST_TENSORS_FILE = "tensors.safetensors"  # its name in format 1
+TENSORS_PATTERN = "tensors*.safetensors"
 RESULT_MODEL = "model"  # where the result folder of a fit has its model
 
 
@@ -30,37 +32,20 @@ class ModelFormatError(ValueError):
 
 
 @contextmanager
-def new_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write into, which appears under ``path`` only when the block ends without an error.
-
-    With ``overwrite`` it takes the place of a saved model, but of nothing else.
-    """
+def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder to write into, which appears under ``path`` only when the block ends without an error."""
     target = Path(path)
-    replaced = target.is_dir() and ((target / DESCRIPTION_FILE).is_file() or not any(target.iterdir()))
-    if target.exists() and not (overwrite and replaced):
-        remedy = (
-            "it holds no model, so it is not overwritten"
-            if overwrite
-            else "choose another name or overwrite it"
-        )
-        raise FileExistsError(f"{str(target)!r} exists already; {remedy}.")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise FileExistsError(f"{str(target)!r} exists already; choose another name or remove it.")
     target.parent.mkdir(parents=True, exist_ok=True)
     staging = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     staging.mkdir()
-    old = staging.with_suffix(".old")
     try:
         yield staging
-        if target.exists():
-            target.rename(old)
-        try:
-            staging.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
+        staging.rename(target)
+        sync_folder(target.parent)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def save_model(
@@ -70,12 +55,42 @@ def save_model(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write a model folder; it appears complete or not at all."""
-    with new_folder(path, overwrite=overwrite) as folder:
-        tensors = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
-        write_file(folder / TENSORS_FILE, save(tensors))
-        header = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        write_json(folder / DESCRIPTION_FILE, {**header, **description})
+    """Write a model folder. At every moment it holds the old model, the new one, or none if there was none."""
+    target = Path(path)
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        with new_folder(target) as folder:
+            _write_model(folder, description, tensors)
+    elif not overwrite:
+        raise FileExistsError(f"{str(target)!r} exists already; choose another name or set overwrite=True.")
+    elif not (target / DESCRIPTION_FILE).is_file():
+        raise FileExistsError(
+            f"{str(target)!r} holds no model, so it is not overwritten; choose another name."
+        )
+    else:
+        _write_model(target, description, tensors)
+        for file in target.glob(TENSORS_PATTERN):
+            if file.name != _read_description(target)["tensors"]["file"]:
+                file.unlink(missing_ok=True)
+
+
+def _write_model(folder: Path, description: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Write the tensors to a file of a new name, then the description that names it, which is what counts."""
+    content = save({name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()})
+    digest = hashlib.sha256(content).hexdigest()
+    file = f"tensors-{digest[:12]}.safetensors"
+    write_file(folder / file, content)
+    described = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "tensors": {"file": file, "sha256": digest},
+        **description,
+    }
+    write_json(folder / DESCRIPTION_FILE, {**described, "sha256": _digest(described)})
+
+
+def _digest(description: dict[str, Any]) -> str:
+    """The digest of a description, whatever the layout of its file."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -85,10 +100,29 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         folder = folder / RESULT_MODEL
     if not folder.is_dir():
         raise ModelFormatError(f"There is no model folder at {str(folder)!r}.")
-    for name in (DESCRIPTION_FILE, TENSORS_FILE):
-        if not (folder / name).is_file():
-            raise ModelFormatError(f"{str(folder)!r} is not a complete model: {name} is missing.")
+    description = _read_description(folder)
+    named = description.get("tensors", {"file": FIRST_TENSORS_FILE})  # format 1 has no digests
+    if not isinstance(named, dict) or Path(str(named.get("file"))).name != named.get("file"):
+        raise ModelFormatError(f"{str(folder / DESCRIPTION_FILE)!r} does not name the file of its tensors.")
+    file = folder / named["file"]
+    if not file.is_file():
+        raise ModelFormatError(f"{str(folder)!r} is not a complete model: {file.name} is missing.")
+    content = file.read_bytes()
+    if "sha256" in named and hashlib.sha256(content).hexdigest() != named["sha256"]:
+        raise ModelFormatError(f"{str(file)!r} is damaged: its content differs from what was saved.")
+    try:
+        return description, load(content)
+    except (SafetensorError, ValueError) as error:
+        raise ModelFormatError(
+            f"{str(file)!r} is not a readable safetensors file; it may be truncated."
+        ) from error
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    """The description of the model in a folder, checked."""
     file = folder / DESCRIPTION_FILE
+    if not file.is_file():
+        raise ModelFormatError(f"{str(folder)!r} is not a complete model: {file.name} is missing.")
     try:
         description = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -103,14 +137,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             f"{str(folder)!r} was saved by a newer ddclust (format {version}, this one reads up to"
             f" {FORMAT_VERSION}); upgrade ddclust to load it."
         )
-    file = folder / TENSORS_FILE
-    try:
-        tensors = load_file(file)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelFormatError(
-            f"{str(file)!r} is not a readable safetensors file; it may be truncated."
-        ) from error
-    return description, tensors
+    if version > 1 and description.pop("sha256", None) != _digest(description):
+        raise ModelFormatError(f"{str(file)!r} is damaged: its content differs from what was saved.")
+    return description
 
 
 def check_tensors(

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,18 +21,16 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from ddclust.data.items import Items, for_other_processes
 from ddclust.training.checkpoints import RunState, RunStore
+from ddclust.training.progress import progress_bar
 from ddclust.training.record import Outcome, RunRecord
 from ddclust.training.run import advance_run, stages
 from ddclust.training.setup import Plan
 
-POLL_SECONDS = 0.2
-# How often a worker looks whether the fit that it works for is still there, and the name of the thread that does.
+# How often a worker looks whether the fit that it works for is still there.
 PARENT_SECONDS = 1.0
-WATCH = "ddclust-watch"
 # Rounds in which workers die and not one run gets to its end before the fit gives up.
 FRUITLESS_ROUNDS = 3
 # What joblib's processes, Dask and Ray raise when a worker is gone, or the data that was with it.
@@ -102,7 +100,7 @@ def run_all(
     with (
         _board(len(seeds)) as board,
         _stop_on_interrupt(board),
-        _display(board, setup.max_iter, verbose) as display,
+        progress_bar(board, setup.max_iter, verbose) as display,
     ):
         for until, n_survivors in stages(len(seeds), setup.n_vote, setup.max_iter, setup.halving):
             if len(remaining) > n_survivors:
@@ -153,15 +151,16 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
     fruitless = 0
     while waiting:
         before = len(waiting)
+        is_loky = type(backend).__name__ == "LokyBackend"
         parallel = Parallel(
             n_jobs=workers,
+            **({"initializer": begin_worker, "initargs": (os.getpid(),)} if is_loky else {}),
             return_as="generator_unordered" if backend.supports_return_generator else "list",
             batch_size=1,
             pre_dispatch="all",
         )
         shared = _once_per_worker(backend, next(iter(waiting.values()))[0])
-        call = _in_own_worker if type(backend).__name__ == "LokyBackend" else _in_worker
-        tasks = [delayed(call)(shared, *arguments[1:]) for arguments in waiting.values()]
+        tasks = [delayed(_in_worker)(shared, *arguments[1:]) for arguments in waiting.values()]
         try:
             for state in parallel(tasks):
                 del waiting[state.record.run]
@@ -189,14 +188,14 @@ def _in_worker(X: Any, *arguments: Any) -> RunState:
     return advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
 
 
-def _in_own_worker(X: Any, *arguments: Any) -> RunState:
-    """The same in a process that was started for this fit, and ends with it: nobody else would end it."""
-    if not any(thread.name == WATCH for thread in threading.enumerate()):
-        threading.Thread(target=_end_with_parent, args=(os.getppid(),), name=WATCH, daemon=True).start()
-    return _in_worker(X, *arguments)
+def begin_worker(parent: int) -> None:
+    """Prepare a process that was started for this fit: it ignores Ctrl-C, and ends with its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 
 
 def _end_with_parent(parent: int) -> None:
+    """End this process once its parent is gone, be it before this begins: nobody else would."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
     os._exit(1)
@@ -248,45 +247,3 @@ def _stop_on_interrupt(board: Board) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, usual)
-
-
-@contextmanager
-def _display(board: Board, max_iter: int, verbose: bool) -> Iterator[Callable[[RunRecord], None]]:
-    """One progress bar for all runs, fed from the board; gives a function to call when a run's stage ends."""
-    if not verbose:
-        yield lambda record: None
-        return
-    planned = np.full(board.n_runs, max_iter)
-    ended: dict[int, int] = {}
-    finished = threading.Event()
-    values = board.values
-    assert values is not None
-
-    with tqdm(total=board.n_runs * max_iter, unit="it") as bar:
-
-        def refresh() -> None:
-            done = values[:-1, 0].copy()
-            done[list(ended)] = list(ended.values())
-            bar.total = int(planned.sum())
-            bar.update(int(min(done.sum(), bar.total)) - bar.n)
-            losses = values[:-1, 1][values[:-1, 0] > 0]
-            bar.set_description(f"{len(ended)}/{board.n_runs} runs done", refresh=False)
-            if len(losses):
-                bar.set_postfix(lowest_loss=f"{losses.min():.4f}", refresh=False)
-
-        def poll() -> None:
-            while not finished.wait(POLL_SECONDS):
-                refresh()
-
-        def note(record: RunRecord) -> None:
-            if record.outcome.is_final:
-                planned[record.run] = ended[record.run] = record.n_iter
-
-        thread = threading.Thread(target=poll, daemon=True)
-        thread.start()
-        try:
-            yield note
-        finally:
-            finished.set()
-            thread.join()
-            refresh()

@@ -6,10 +6,7 @@ A run goes in stages. Each stage takes the state that the last one left, whereve
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +18,7 @@ from ddclust.data.items import Items
 from ddclust.training.callbacks import KEPT, Run
 from ddclust.training.checkpoints import RunState, RunStore
 from ddclust.training.inference import evaluation_mode
+from ddclust.training.randomness import own_randomness, own_threads
 from ddclust.training.record import Outcome, RunRecord
 from ddclust.training.setup import Plan
 from ddclust.training.trainer import NonFiniteLossError, Trainer, split_batches
@@ -28,8 +26,6 @@ from ddclust.training.trainer import NonFiniteLossError, Trainer, split_batches
 # Checkpoints are at least this far apart, and far enough that writing them takes under 2 % of the time.
 CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_SHARE = 0.02
-# Torch has one random state for a process, so runs in threads of one process wait for each other.
-_ONE_RUN_AT_A_TIME = threading.RLock()
 
 
 class Monitor(Protocol):
@@ -61,7 +57,7 @@ def advance_run(
     if state is not None and (state.record.outcome.is_final or until in state.record.losses_at):
         return state
     setup, source = plan.setup, BatchSource(X, plan.scaling)
-    with own_threads_and_randomness(seed, setup.device, setup.threads):
+    with own_threads(setup.threads), own_randomness(seed, setup.device):
         stage = _Stage(plan, index, seed, source, state, store, monitor)
         ending = stage.train(until)
         if ending is Outcome.INTERRUPTED:
@@ -179,25 +175,9 @@ class _Stage:
         if self.plan.callbacks:
             self.run.iteration = self.trainer.iteration
             self.run.epoch = self.trainer.iteration // self.trainer.batches_per_epoch
-            with torch.random.fork_rng(devices=[]):
+            with own_randomness():
                 for callback in self.plan.callbacks:
                     getattr(callback, method)(self.run, *arguments)
-
-
-@contextmanager
-def own_threads_and_randomness(seed: int, device: torch.device, threads: int) -> Iterator[None]:
-    """A number of threads and torch's random state from a seed; the caller's are restored afterwards."""
-    threads_before = torch.get_num_threads()
-    devices = [device] if device.type == "cuda" else []
-    with _ONE_RUN_AT_A_TIME, torch.random.fork_rng(devices=devices):
-        torch.set_num_threads(threads)
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would touch devices that are not ours
-        if device.type == "cuda":
-            torch.cuda.manual_seed(seed)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads_before)
 
 
 def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str, float], int]:
@@ -210,8 +190,7 @@ def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str,
     order = source.order(np.random.default_rng(0))  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(setup.n_clusters, dtype=torch.int64)
-    with evaluation_mode(module) as device, torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
+    with evaluation_mode(module) as device, own_randomness(0):
         for indices in split_batches(order, setup.batch_size):
             terms, logits = objective.evaluated(module, source.batch(indices).to(device), indices)
             sizes += torch.bincount(logits.argmax(dim=1).cpu(), minlength=setup.n_clusters)

@@ -17,6 +17,7 @@ from ddclust.objective.augment import Augmentation
 from ddclust.objective.objective import ClusteringLoss, Objective, settles_at
 from ddclust.objective.pairs import Pairs
 from ddclust.storage.plain import CUSTOM, to_plain
+from ddclust.training.randomness import own_randomness
 from ddclust.training.rates import Rate
 from ddclust.training.trainer import EarlyStopping, Trainer
 
@@ -126,7 +127,7 @@ class Plan:
 
     def build_from(self, tensors: dict[str, Tensor]) -> nn.Module:
         """The network of a run's state, ready to predict."""
-        with torch.random.fork_rng(devices=[]):
+        with own_randomness():
             module = self.build()
         weights = {
             name.removeprefix("module."): t for name, t in tensors.items() if name.startswith("module.")
