@@ -175,7 +175,7 @@ def restarts(bunch: Bunch, fit: Fitted) -> Drawn:
     """The loss of every restart, and the accuracy of those that reached the end."""
     histories = [run["history"] for run in fit.model.runs_]
     curves = [curve(snapshots, bunch.target) for snapshots in fit.snapshots]
-    return plots.restarts(histories, fit.model.voters_, curves), {"curves": curves}
+    return plots.runs(histories, fit.model.voters_, curves), {"curves": curves}
 
 
 def numbers_of_clusters(bunch: Bunch, fit: None) -> Drawn:
