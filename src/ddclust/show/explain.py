@@ -225,7 +225,7 @@ def _checked_clusters(clusters: ArrayLike, n: int, n_clusters: int) -> NDArray[n
     found = np.asarray(clusters)
     if found.dtype.kind not in "iu" or found.shape not in ((), (n,)):
         raise ValueError(
-            f"clusters must be one integer, or one for each of the {n} items; got {found.dtype} of shape {found.shape}."
+            f"clusters must be one integer, or one for each of the {n} items, got {found.dtype} of shape {found.shape}."
         )
     strange = found[(found < 0) | (found >= n_clusters)]
     if strange.size:

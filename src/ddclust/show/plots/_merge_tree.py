@@ -76,7 +76,7 @@ def merge_tree(tree: Any, groups: ArrayLike | None = None) -> Figure:
             fontsize=10,
             color=style.colour(group),
         )
-    axis.set_xlabel("cluster, and below it the cluster that it is merged into", labelpad=18)
+    axis.set_xlabel("cluster, and merged cluster below", labelpad=18)
     axis.spines[["top", "right", "bottom"]].set_visible(False)
     axis.tick_params(axis="x", length=0)
     return figure
