@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ddclust.data.named.mnist import UNEQUAL
 from ddclust.networks import MLP, ConvNet
 from ddclust.objective.augment import Affine, Dropout, Photo
-from ddclust.objective.losses import TERMS, DDCLoss
+from ddclust.objective.loss import TERMS, DDCLoss
 from lab import figures as _figures
 from lab.beyond import Halves, RandomLinks, TitlesAndBodies
 from lab.cells import BUDGETS, Cell, Fits, Given, Picture, Rival

@@ -16,7 +16,7 @@ from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.networks import ConvNet
 from ddclust.objective.kernels import gaussian_kernel
-from ddclust.objective.losses import DDCLoss, ddc_loss
+from ddclust.objective.loss import DDCLoss, ddc_loss
 from ddclust.scan import scan
 from ddclust.show import plots
 from ddclust.training.inference import outputs
@@ -175,7 +175,7 @@ def restarts(bunch: Bunch, fit: Fitted) -> Drawn:
     """The loss of every restart, and the accuracy of those that reached the end."""
     histories = [run["history"] for run in fit.model.runs_]
     curves = [curve(snapshots, bunch.target) for snapshots in fit.snapshots]
-    return plots.restarts(histories, fit.model.voters_, curves), {"curves": curves}
+    return plots.runs(histories, fit.model.voters_, curves), {"curves": curves}
 
 
 def numbers_of_clusters(bunch: Bunch, fit: None) -> Drawn:

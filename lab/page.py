@@ -295,7 +295,7 @@ def _divergences(place: Place) -> Iterable[str]:
         )
     if rows:
         yield "## Divergences, MNIST\n"
-        yield "`ddclust reproduce divergences`. The formulas are in `ddclust.objective.losses.kullback_leibler_similarity`.\n"
+        yield "`ddclust reproduce divergences`. The formulas are in `ddclust.objective.loss.kullback_leibler_similarity`.\n"
         header = (
             "`DDCLoss(divergence=...)`",
             "paper: ACC",

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ddclust.objective.kernels import gaussian_kernel
-from ddclust.objective.losses import (
+from ddclust.objective.loss import (
     TERMS,
     DDCLoss,
     LossTerms,

@@ -9,7 +9,7 @@ from ddclust.data.batches import BatchSource, Scaling
 from ddclust.data.links import Links
 from ddclust.networks import MLP
 from ddclust.objective.augment import Noise
-from ddclust.objective.losses import DDCLoss, attraction, repulsion
+from ddclust.objective.loss import DDCLoss, attraction, repulsion
 from ddclust.objective.pairs import Knowledge, Objective
 
 NEIGHBORS = np.array([[1, 2], [2, 0], [0, 1], [4, 5], [5, 3], [3, 4], [7, 0], [6, 1]])

@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ import torch
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from ddclust.ddc import Snapshots
+from ddclust.snapshots import SnapshotSeries
 from ddclust.objective.kernels import gaussian_kernel
 from ddclust.show import plots
 from ddclust.show.explain import explain, overlay
+from ddclust.show.layout import simplex_points
 from helpers import quick
 
 
@@ -36,6 +38,12 @@ def points_by_look(axes):
 
 def sorted_rows(points):
     return np.asarray(points)[np.lexsort(np.asarray(points).T)]
+
+
+def test_every_figure_is_exported():
+    files = {file.stem.removeprefix("_") for file in Path(plots.__file__).parent.glob("_[!_]*.py")}
+    assert files == set(plots.__all__) - {"snapshot_accuracy"}  # which is no figure
+    assert all(callable(getattr(plots, name)) for name in plots.__all__)
 
 
 @pytest.mark.parametrize("k", [2, 3, 8, 12])
@@ -85,12 +93,12 @@ def test_simplex_by_hand():
 def test_simplex_of_snapshots(rng, n_classes):
     A = rng.dirichlet([1, 1, 1], size=(3, 100)).astype(np.float32)
     truth = rng.integers(0, n_classes, size=500)
-    snapshots = Snapshots(np.arange(0, 500, 5), np.array([0, 5, 15]), A)
+    snapshots = SnapshotSeries(np.arange(0, 500, 5), np.array([0, 5, 15]), A)
     figure = drawn(plots.simplex(snapshots, truth))
     assert [axes.get_title() for axes in figure.axes] == ["Epoch 0", "Epoch 5", "Epoch 15"]
     looks = points_by_look(figure.axes[1])
     assert len(looks) == len(np.unique(truth[::5]))
-    own = sorted_rows(A[1][truth[::5] == 0] @ plots.CORNERS)
+    own = sorted_rows(simplex_points(A[1][truth[::5] == 0]))
     assert any(len(own) == len(found) and np.allclose(sorted_rows(found), own) for found in looks.values())
     texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
     assert texts == ([str(i) for i in range(n_classes)] if n_classes > 1 else [])
@@ -225,6 +233,22 @@ def test_explanations_by_a_model(images):
     assert [axes.get_title() for axes in figure.axes] == [f"cluster {c}" for c in found.clusters]
     red = figure.axes[1].get_images()[1].get_array()
     assert np.array_equal(red, overlay(images[:3], found.attributions)[1])
+
+
+def test_explanations_of_nothing():
+    with pytest.raises(ValueError, match="at least one"):
+        plots.explanations(np.zeros((0, 8, 8)), np.zeros((0, 8, 8)))
+
+
+def test_runs_that_were_kept_are_in_colour():
+    histories = [[{"epoch": e, "loss": 1 / e + run} for e in (1, 2)] for run in range(3)]
+    curves = [[{"epoch": 1, "ACC": 0.4, "NMI": 0.3}], [{"epoch": 1, "ACC": 0.6, "NMI": 0.5}]]
+    losses, scores = drawn(plots.runs(histories, [2, 0], curves)).axes
+    assert [line.get_ydata().tolist() for line in losses.lines] == [[1, 0.5], [2, 1.5], [3, 2.5]]
+    first, other, best = (line.get_color() for line in losses.lines)
+    assert [line.get_color() for line in scores.lines] == [best, best, first, first]
+    assert other not in (first, best)
+    assert len(plots.runs(histories, [0]).axes) == 1
 
 
 def test_long_titles_keep_their_ends(images):

@@ -15,14 +15,15 @@ from ddclust.baselines import DEC
 from ddclust.data.batches import Scaling
 from ddclust.results import clustering_key, read_names
 from ddclust.show.report import content, pictures, report_page
-from ddclust.show.report import page as page_module
+from ddclust.show.report.items import ShownItems
+from ddclust.show.style import COLOURS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title='caught'\">"
 
 
 @pytest.fixture(scope="module")
-def pictures():
+def fitted():
     """60 images of two kinds, hostile names, classes and one unknown class, and a fitted model."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 60, size=(60, 8, 8), dtype=np.uint8)
@@ -36,8 +37,8 @@ def pictures():
 
 
 @pytest.fixture(scope="module")
-def page(pictures):
-    model, X, options = pictures
+def page(fitted):
+    model, X, options = fitted
     return report_page(model, X, **options)
 
 
@@ -72,7 +73,9 @@ def test_sample_holds_some_of_every_cluster():
 
 def test_simplex_corners():
     places = content.in_the_simplex(np.eye(3, dtype=np.float32))
-    np.testing.assert_allclose(places, content.CORNERS)
+    np.testing.assert_allclose(places, content.SIMPLEX_CORNERS)
+    assert places.min() >= 0
+    assert places.max() <= 1
     sides = np.linalg.norm(places - np.roll(places, 1, axis=0), axis=1)
     np.testing.assert_allclose(sides, 1, atol=1e-3)  # of equal length
 
@@ -92,6 +95,7 @@ def test_telling_words():
     words = ["cat", "stock", "said"]
     assert content.telling_words(X, np.array([0, 0, 1, 1]), 0, words, 2) == ["cat"]
     assert content.telling_words(X, np.array([0, 0, 1, 1]), 1, words, 2) == ["stock"]
+    assert content.telling_words(X, np.array([0, 0, 1, 1]), 2, words, 2) == []  # an empty cluster
 
 
 def test_telling_features_and_their_boxes():
@@ -124,7 +128,7 @@ def test_against_truth_leaves_unknown_items_out():
         ([0, 0, 0, 1], 0.9, 1, "budget", "holds 75 %"),
         ([0, 0, 1, 1], 0.7, 1, "budget", "mean confidence is only 0.70"),
         ([0, 0, 1, 1], 0.9, 0.5, "budget", "50 % of the voting networks"),
-        ([0, 0, 1, 1], 0.9, 1, "failed", "1 of 1 restarts failed: no luck"),
+        ([0, 0, 1, 1], 0.9, 1, "failed", "1 of 1 runs failed: no luck"),
         ([0, 0, 1, 1], 0.9, 1, "interrupted", "interrupted"),
     ],
 )
@@ -153,9 +157,9 @@ def test_large_pictures_are_shrunk_in_their_proportions():
 
 
 def test_sprite_holds_every_picture():
-    pictures = np.arange(5 * 2 * 3, dtype=np.uint8).reshape(5, 2, 3)
-    sheet, columns = pictures.sprite(pictures)
-    for i, picture in enumerate(pictures):
+    small = np.arange(5 * 2 * 3, dtype=np.uint8).reshape(5, 2, 3)
+    sheet, columns = pictures.sprite(small)
+    for i, picture in enumerate(small):
         row, column = divmod(i, columns)
         np.testing.assert_array_equal(sheet[2 * row : 2 * row + 2, 3 * column : 3 * column + 3], picture)
 
@@ -167,6 +171,12 @@ def test_what_users_named_stays_text(page):
     assert page.count("<script") == 2  # the data and ours
 
 
+def test_the_page_and_its_script_have_one_palette(page):
+    assert data_of(page)["colours"] == list(COLOURS)
+    for cluster in (0, 1):
+        assert f'<span class="dot" style="background:{COLOURS[cluster]}">' in page
+
+
 def test_nothing_is_fetched(page):
     assert not re.search(r"""(src|href)=["'](?!data:|#)""", page)
     assert "http://" not in page
@@ -174,13 +184,13 @@ def test_nothing_is_fetched(page):
     assert "default-src 'none'" in page
 
 
-def test_pictures_are_explained(page, pictures):
-    model, _, _ = pictures
-    assert page.count("red is what speaks for the cluster") == 10 * model.n_clusters
+def test_pictures_are_explained(page, fitted):
+    model, _, _ = fitted
+    assert page.count("red where a pixel speaks for the cluster") == 10 * model.n_clusters
 
 
-def test_vote_and_truth_are_there(page, pictures):
-    model, _, _ = pictures
+def test_vote_and_truth_are_there(page, fitted):
+    model, _, _ = fitted
     assert "unanimous votes of 2" in page
     assert "items of unknown class are left out" in page
     for run in model.runs_:
@@ -202,7 +212,7 @@ def test_texts():
     page = report_page(model, texts)
     assert "Telling words" in page
     assert "cats and mice" in page
-    assert re.search(r"the network goes by: .*(cat|mice|mous|stock|market|fell)", page)
+    assert re.search(r"the network relies on: .*(cat|mice|mous|stock|market|fell)", page)
 
 
 def test_sparse_and_dec():
@@ -221,8 +231,8 @@ def test_sparse_and_dec():
         ({"class_names": ["a"]}, "the code 1, but there are 1 class_names"),
     ],
 )
-def test_wrong_data(pictures, change, message):
-    model, X, options = pictures
+def test_wrong_data(fitted, change, message):
+    model, X, options = fitted
     options = options | change
     with pytest.raises(ValueError, match=message):
         report_page(model, X[: options.pop("X", 60)], **options)
@@ -232,7 +242,7 @@ def test_pictures_of_dec_are_not_clipped():
     X = np.zeros((40, 8, 8), dtype=np.uint8)
     X[np.arange(40), np.arange(40) % 8] = np.linspace(10, 200, 8, dtype=np.uint8)
     model = DEC(2, layers=(8, 3), layer_iter=5, finetune_iter=5, max_iter=5, random_state=0).fit(X)
-    shown = page_module._Shown(model, X, None, model.probabilities_.max(axis=1))
+    shown = ShownItems(model, X, np.random.default_rng(0))
     np.testing.assert_array_equal(shown.pictures(np.array([3, 0]), 32), X[[3, 0]])
 
 
@@ -340,14 +350,14 @@ def test_pointing_at_an_item_shows_it(tab):
     assert not tip.is_visible()
 
 
-def test_clusters_are_renamed_and_exported(tab, tmp_path, pictures):
+def test_clusters_are_renamed_and_exported(tab, tmp_path, fitted):
     tab.locator("input[data-cluster='1']").fill("zebras <b>")
     assert tab.locator(".legend button").nth(1).inner_text() == "zebras <b>"
     with tab.expect_download() as download:
         tab.locator("#export").click()
     file = tmp_path / "names.json"
     download.value.save_as(file)
-    labels = pictures[0].labels_
+    labels = fitted[0].labels_
     key = clustering_key(labels)
     assert json.loads(file.read_text()) == {
         "format": "ddclust-names",
@@ -399,11 +409,11 @@ def test_simplex_and_representation_are_two_layouts(browser, blobs, tmp_path):
     errors = []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.goto(file.as_uri())
-    pictures = []
+    maps = []
     for name in ("simplex", "representation"):
         tab.locator("#layout").select_option(name)
-        pictures.append(tab.locator("#map").evaluate("canvas => canvas.toDataURL()"))
-    assert pictures[0] != pictures[1]
+        maps.append(tab.locator("#map").evaluate("canvas => canvas.toDataURL()"))
+    assert maps[0] != maps[1]
     assert errors == []
     tab.close()
 

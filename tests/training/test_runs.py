@@ -6,7 +6,7 @@ import torch
 
 from ddclust.data.batches import BatchSource, Scaling
 from ddclust.networks import MLP, ConvNet
-from ddclust.objective.losses import DDCLoss
+from ddclust.objective.loss import DDCLoss
 from ddclust.training.checkpoints import RunStore
 from ddclust.training.run import Plan, SnapshotPlan, advance_run, judge, rank_runs, stages
 

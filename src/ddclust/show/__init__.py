@@ -1,1 +1,1 @@
-"""Figures, explanations and the report."""
+"""What was found: figures (``plots``), explanations (``explain``) and the report (``report``)."""

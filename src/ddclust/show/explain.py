@@ -1,4 +1,4 @@
-"""What a network looks at: the pixels, features or words that speak for an item's cluster."""
+"""What a network looks at: the pixels, features or words that speak for the cluster of an item."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from torch import Tensor, nn
 from ddclust.base import NetworkClusterer
 from ddclust.choosing.consensus import combine
 from ddclust.data.batches import BatchSource, channel_axis, in_items_layout
+from ddclust.show.images import as_fractions
+from ddclust.show.style import ATTRIBUTION
 from ddclust.training.inference import padded_batches, refuse_non_finite
 
-# As in prediction, every pass has one size, so that an item's map does not depend on its company.
+# As in prediction, every batch has the same size, so that the map of an item does not depend on the other items.
 CHUNK = 64
-RED = np.array([230.0, 20.0, 30.0])
-# So large a share of an image's pixels is below pure red; a few extreme pixels would outshine the others.
+# The share of an image's pixels below pure red. If only the largest one were red, a few extreme pixels would outshine
+# all others.
 BELOW_RED = 0.98
 
 
 class Explanation(NamedTuple):
-    """How much each input value speaks for the cluster of its item.
-
-    ``feature_names`` is None for images.
-    """
+    """How much each input value speaks for the cluster of its item. Images have no ``feature_names``."""
 
     attributions: NDArray[np.float32]  # (n, *shape of an item)
     clusters: NDArray[np.int64]  # (n,): the cluster whose score is explained
     feature_names: NDArray[np.object_] | None = None  # (d,)
 
     def top_features(self, n_top: int = 10) -> list[list[tuple[str, float]]]:
-        """For each item its most influential features or words and their attributions, the largest first.
+        """The most influential features or words of each item, with their attributions, the largest first.
 
-        A negative one speaks against the cluster. Features without any influence, such as words that a text
-        does not hold, are left out.
+        A negative attribution speaks against the cluster. Features without any influence, such as words that do
+        not occur in a text, are left out.
 
         Examples
         --------
@@ -48,7 +47,7 @@ class Explanation(NamedTuple):
         [[('goal', -2.0), ('oil', 0.5)]]
         """
         if self.feature_names is None:
-            raise ValueError("Pixels of images have no names; see attributions, or paint them with overlay.")
+            raise ValueError("Pixels of images have no names; use attributions, or paint them with overlay.")
         tops = []
         for row in self.attributions:
             order = np.argsort(-np.abs(row), kind="stable")[:n_top]
@@ -57,26 +56,28 @@ class Explanation(NamedTuple):
 
 
 def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) -> Explanation:
-    """What speaks for the cluster of each item: guided backpropagation of the cluster's unnormalised score.
+    """What speaks for the cluster of each item, by the gradient of the cluster's unnormalised score.
 
-    For images there is one map per item (Section 5.6 of the paper). For vectors and texts, where a gradient
-    alone says nothing of what an item holds, the attribution of a feature is its value times the gradient of
-    the score. Values are those that the network sees, that is scaled: a vector's feature counts from its mean.
+    The attribution of a pixel is found by guided backpropagation (Section 5.6 of the paper). For vectors and
+    texts, the attribution of a feature is its value times the gradient of the score, because a gradient alone
+    does not say whether an item has the feature. The values are those that the network sees, that is, after scaling: a
+    feature of a vector counts from its mean.
 
-    Of several networks that vote, the best one alone is explained, though an item's own cluster is the vote's. Of a
-    cluster that was merged, it is the score of the part that the item belongs to most.
-    The model is not changed, and an item's attributions do not depend on the other items. The map of an image is
-    zero throughout where a network tells the cluster by what the image lacks: then no active unit raises its score.
+    If several networks vote, the best one is explained, while the cluster of an item is still the one that the
+    vote decides on. If clusters were merged, the score of the part that the item most belongs to is explained.
+    The map of an image is zero everywhere if the network recognises the cluster by what the image lacks, because
+    then no active unit raises its score.
+
+    The model is not changed, and the attributions of an item do not depend on the other items.
 
     Parameters
     ----------
     model : fitted DDC or DEC
-        A network of the user's own should have its activations as ``nn.ReLU`` modules, see
-        :func:`guided_backprop`.
+        The activations of a custom network should be ``nn.ReLU`` modules, see :func:`guided_backprop`.
     X : images, vectors or texts
-        Whatever the model predicts.
+        Anything that ``model.predict`` takes.
     clusters : int or array-like of int of shape (n,), optional
-        The cluster to explain, for all items or for each. By default the item's own.
+        The cluster to explain, one for all items or one for each. By default the cluster of the item.
 
     Returns
     -------
@@ -92,9 +93,7 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     (4, 8, 8)
     """
     if not isinstance(model, NetworkClusterer):
-        raise TypeError(
-            f"Only models with networks, DDC and DEC, can be explained, not a {type(model).__name__}."
-        )
+        raise TypeError(f"Only fitted DDC and DEC models can be explained, not a {type(model).__name__}.")
     source = model._source(X)
     if clusters is None:
         clusters = combine(model._member_probabilities(source))[0].labels
@@ -102,15 +101,32 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     attributions = np.empty((len(source), *model.item_shape_), dtype=np.float32)
     for rows, values in _attributed(model, source, model._outputs_of(source, wanted)):
         attributions[rows] = in_items_layout(values, model.item_shape_).numpy()
-    return Explanation(attributions, wanted, _feature_names(model))
+    names = None if len(model.item_shape_) > 1 else feature_names(model)
+    return Explanation(attributions, wanted, names)
+
+
+def feature_names(model: NetworkClusterer) -> NDArray[np.object_]:
+    """Names of the features or words that a fitted model sees.
+
+    Examples
+    --------
+    >>> from ddclust import DDC
+    >>> feature_names(DDC(2, n_init=1, max_iter=5, random_state=0).fit([[0.0, 1.0], [1.0, 0.0]])).tolist()
+    ['feature 0', 'feature 1']
+    """
+    if hasattr(model, "vectorizer_"):
+        return model.vectorizer_.get_feature_names_out()
+    if hasattr(model, "feature_names_in_"):
+        return model.feature_names_in_
+    return np.array([f"feature {i}" for i in range(model.n_features_in_)], dtype=object)
 
 
 def guided_backprop(module: nn.Module, x: Tensor, target: int | Tensor) -> Tensor:
     """Guided backpropagation (Springenberg et al. 2015) of a cluster's score to the input, by captum.
 
-    On its way back through every ``nn.ReLU`` module the gradient keeps only what is positive, besides what the
-    ReLU lets through itself. Other activations, ``torch.nn.functional.relu`` among them, are not seen and pass
-    the plain gradient. The module computes in evaluation mode and is left as it was.
+    At every ``nn.ReLU`` module, negative gradients are set to zero, in addition to those that the ReLU itself
+    blocks. Other activations, including ``torch.nn.functional.relu``, are not seen and pass the plain gradient.
+    The module computes in evaluation mode and is left as it was.
 
     Parameters
     ----------
@@ -118,7 +134,7 @@ def guided_backprop(module: nn.Module, x: Tensor, target: int | Tensor) -> Tenso
         Returns (hidden, logits).
     x : Tensor of shape (n, ...)
     target : int or Tensor of int of shape (n,)
-        The output to explain, for all items or for each.
+        The output to explain, one for all items or one for each.
 
     Returns
     -------
@@ -164,15 +180,15 @@ def input_x_gradient(module: nn.Module, x: Tensor, target: int | Tensor) -> Tens
 
 
 def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
-    """The images in grey, and what speaks for the cluster in red: lowering a red pixel lowers the score.
+    """The images in grey, with red where a pixel speaks for the cluster: lowering it lowers the score.
 
-    The two hundredths of each image's pixels with the largest attributions are pure red; none and negative ones
-    leave the pixel grey.
+    The 2 % of each image's pixels with the largest attributions are pure red. Pixels with zero or negative
+    attributions stay grey.
 
     Parameters
     ----------
     images : array-like of shape (n, h, w), (n, h, w, c) or (n, c, h, w)
-        Black is 0, white is 255 for uint8; for other types they are the least and the largest value of all.
+        White is 255 for uint8. For other types, black and white are the least and the largest value of all images.
     attributions : array-like of the same shape
 
     Returns
@@ -190,7 +206,7 @@ def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
             "overlay takes images of shape (n, h, w), (n, h, w, c) or (n, c, h, w) and attributions of the same shape,"
             f" got {images.shape} and {attributions.shape}."
         )
-    grey = _as_fractions(images)
+    grey = as_fractions(images)
     strength = np.maximum(attributions, 0.0)
     axis = channel_axis(images.shape[1:])
     if axis is not None:
@@ -201,19 +217,11 @@ def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
     )
     full = np.where(much > 0, much, np.where(most > 0, most, 1.0))
     share = np.minimum(strength / full, 1.0)[..., None]  # (n, h, w, 1)
-    return np.rint((1 - share) * 255 * grey[..., None] + share * RED).astype(np.uint8)
-
-
-def _as_fractions(images: NDArray) -> NDArray[np.float64]:
-    """Images from black, 0, to white, 1."""
-    if images.dtype == np.uint8:
-        return images / 255
-    low, high = float(images.min(initial=np.inf)), float(images.max(initial=-np.inf))
-    return (images.astype(np.float64) - low) / ((high - low) or 1.0)
+    return np.rint((1 - share) * 255 * grey[..., None] + share * np.array(ATTRIBUTION)).astype(np.uint8)
 
 
 def _checked_clusters(clusters: ArrayLike, n: int, n_clusters: int) -> NDArray[np.int64]:
-    """One cluster number for each of n items."""
+    """The cluster to explain for each of n items."""
     found = np.asarray(clusters)
     if found.dtype.kind not in "iu" or found.shape not in ((), (n,)):
         raise ValueError(
@@ -230,7 +238,7 @@ def _checked_clusters(clusters: ArrayLike, n: int, n_clusters: int) -> NDArray[n
 def _attributed(
     model: NetworkClusterer, source: BatchSource, targets: NDArray[np.int64]
 ) -> Iterator[tuple[slice, Tensor]]:
-    """(rows, attributions in the network's layout) for consecutive rows of the source, on the CPU."""
+    """(rows, attributions in the layout of the network) for consecutive rows of the source, on the CPU."""
     method = guided_backprop if len(model.item_shape_) > 1 else input_x_gradient
     module = model.modules_[0]
     device = next(module.parameters()).device
@@ -243,18 +251,8 @@ def _attributed(
         yield rows, values
 
 
-def _feature_names(model: NetworkClusterer) -> NDArray[np.object_] | None:
-    if len(model.item_shape_) > 1:
-        return None
-    if hasattr(model, "vectorizer_"):
-        return model.vectorizer_.get_feature_names_out()
-    if hasattr(model, "feature_names_in_"):
-        return model.feature_names_in_
-    return np.array([f"feature {i}" for i in range(model.n_features_in_)], dtype=object)
-
-
 class _Scores(nn.Module):
-    """The logits alone, of a module that returns (hidden, logits)."""
+    """The logits of a module that returns (hidden, logits)."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -266,7 +264,7 @@ class _Scores(nn.Module):
 
 @contextmanager
 def _gradients_of(module: nn.Module) -> Iterator[nn.Module]:
-    """A module's scores in evaluation mode, with gradients; each part's own mode again afterwards."""
+    """The scores of a module in evaluation mode, with gradients. Afterwards each part has its own mode again."""
     training = [part for part in module.modules() if part.training]
     module.eval()
     try:
@@ -278,5 +276,5 @@ def _gradients_of(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def _leaf(x: Tensor) -> Tensor:
-    """A copy to differentiate by, so that the caller's tensor stays as it is."""
+    """A copy to take gradients of, so that the tensor of the caller is not changed."""
     return x.detach().clone().requires_grad_()

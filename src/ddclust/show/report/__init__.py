@@ -1,4 +1,4 @@
-"""One self-contained page that shows what was found, what is doubtful, and why."""
+"""A self-contained page that shows what was found, what is doubtful, and why."""
 
 from ddclust.show.report.page import report_page
 

@@ -1,4 +1,4 @@
-"""What the page says, as plain values: every function here takes arrays and returns numbers, indices or words."""
+"""What the page says, as plain values: every function takes arrays and returns numbers, indices or words."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import dendrogram
 from sklearn.manifold import TSNE
 
-from ddclust.choosing.merging import node_groups
 from ddclust.choosing.metrics import clustering_accuracy, nmi
 from ddclust.objective.kernels import gaussian_kernel
 from ddclust.objective.loss import DDCLoss
+from ddclust.show.layout import CORNERS, blocks_of, simplex_points, tree_layout
 
 LARGE_SHARE = 0.6
+LOW_AGREEMENT = 0.8
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MAX_CLASSES = 30
-# Corners of the triangle that the simplex of three clusters is drawn in, inside the unit square.
-CORNERS = np.array([[0.0, 0.067], [1.0, 0.067], [0.5, 0.933]])
+# Moves the triangle of three clusters to the middle of the unit square.
+TO_THE_MIDDLE = np.array([0.0, (1 - CORNERS[2, 1]) / 2])
+SIMPLEX_CORNERS = CORNERS + TO_THE_MIDDLE
 
 
 def sample_of_clusters(labels: NDArray, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Indices of ``size`` items at most, at random, but at least a few of every cluster."""
+    """Indices of about ``size`` items chosen at random, with at least a few from every cluster; all of small data."""
     n = len(labels)
     if n <= size:
         return np.arange(n)
@@ -38,21 +39,21 @@ def sample_of_clusters(labels: NDArray, size: int, rng: np.random.Generator) -> 
 
 
 def in_the_simplex(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Places of soft assignments to three clusters in the triangle of ``CORNERS``."""
-    return probabilities.astype(np.float64) @ CORNERS
+    """Places in the unit square of soft assignments to three clusters, inside ``SIMPLEX_CORNERS``."""
+    return simplex_points(probabilities) + TO_THE_MIDDLE
 
 
 def neighbourhoods(hidden: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
-    """Places in the unit square by t-SNE of the representation."""
+    """Places in the unit square by t-SNE of the hidden representation."""
     n = len(hidden)
     if n < 5:
         return np.column_stack([np.linspace(0, 1, n), np.full(n, 0.5)])
     varied = hidden[:, hidden.max(axis=0) > hidden.min(axis=0)].astype(np.float64)
-    if not varied.size:  # all items are alike, which t-SNE does not survive
+    if not varied.size:  # t-SNE fails if all items are equal
         varied = np.arange(n, dtype=np.float64)[:, None]
     varied = (varied - varied.mean(axis=0)) / varied.std()
-    start = "pca" if varied.shape[1] > 1 else "random"
-    places = TSNE(perplexity=min(30, (n - 1) / 3), init=start, random_state=seed).fit_transform(varied)
+    init = "pca" if varied.shape[1] > 1 else "random"
+    places = TSNE(perplexity=min(30, (n - 1) / 3), init=init, random_state=seed).fit_transform(varied)
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.maximum(high - low, 1e-9)
 
@@ -68,7 +69,7 @@ def least_certain(confidence: NDArray, members: NDArray[np.intp], count: int) ->
 
 
 def nearest_cluster(probabilities: NDArray, members: NDArray[np.intp], cluster: int) -> int | None:
-    """The other cluster that the members are most likely to belong to instead."""
+    """The other cluster with the largest mean assignment of the members."""
     if probabilities.shape[1] < 2 or not len(members):
         return None
     others = probabilities[members].mean(axis=0)
@@ -77,7 +78,7 @@ def nearest_cluster(probabilities: NDArray, members: NDArray[np.intp], cluster: 
 
 
 def doubtful_below(n_clusters: int) -> float:
-    """The confidence half-way between knowing nothing and certainty.
+    """The confidence half-way between a uniform assignment and certainty.
 
     Examples
     --------
@@ -88,14 +89,16 @@ def doubtful_below(n_clusters: int) -> float:
 
 
 def histogram_of_confidence(confidence: NDArray) -> list[float]:
-    """Ten bars from 0 to 1, the highest of height 1."""
+    """Ten bars from 0 to 1; the highest has the height 1."""
     counts, _ = np.histogram(confidence, bins=10, range=(0, 1))
     return (counts / max(counts.max(), 1)).tolist()
 
 
 def telling_words(X: Any, labels: NDArray, cluster: int, words: Sequence[str], count: int) -> list[str]:
-    """The words that are heavier in the cluster than elsewhere, by the difference of mean weights."""
+    """The words whose mean weight in the cluster exceeds that elsewhere most."""
     own = labels == cluster
+    if not own.any():
+        return []
     inside = _means(X[own])
     outside = _means(X[~own]) if (~own).any() else np.zeros_like(inside)
     order = np.argsort(outside - inside, kind="stable")[:count]
@@ -107,7 +110,7 @@ def telling_features(
 ) -> list[dict[str, Any]]:
     """The features whose means differ most from the other clusters', in standard deviations, with box plots.
 
-    A box plot is five quantiles on the scale from the lowest to the highest of both.
+    A box plot consists of five quantiles. The lowest and the highest quantile of both boxes are 0 and 1.
     """
     own = labels == cluster
     if own.all() or not own.any():
@@ -130,25 +133,25 @@ def telling_features(
 
 
 def _means(X: Any) -> NDArray[np.float64]:
-    """Of each column, sparse or not."""
+    """The mean of each column, sparse or not."""
     return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def kernel_matrix(
     hidden: NDArray[np.float32], labels: NDArray, loss: DDCLoss
 ) -> tuple[NDArray[np.uint8], list[float]]:
-    """The loss's kernel sorted by cluster as grey levels, and the borders between clusters in [0, 1]."""
-    order = np.argsort(labels, kind="stable")
-    H = torch.from_numpy(hidden[order])
+    """The loss's kernel, sorted by cluster, as grey levels, and the borders between clusters in [0, 1]."""
+    blocks = blocks_of(labels)
+    H = torch.from_numpy(hidden[blocks.order])
     K = gaussian_kernel(H, bandwidth=loss.bandwidth, bandwidth_rule=loss.bandwidth_rule).numpy()
-    ends = np.flatnonzero(np.diff(labels[order])) + 1
-    return np.rint(255 * np.clip(K, 0, 1)).astype(np.uint8), (ends / len(labels)).round(4).tolist()
+    borders = (blocks.ends[:-1] / len(labels)).round(4).tolist()
+    return np.rint(255 * np.clip(K, 0, 1)).astype(np.uint8), borders
 
 
 def against_truth(
     labels: NDArray, codes: NDArray[np.int64], classes: Sequence[str], n_clusters: int
 ) -> dict[str, Any]:
-    """Accuracy, NMI and the table of clusters and classes; items of code -1 have no known class."""
+    """Accuracy, NMI and the table of clusters and classes. The class of items with the code -1 is unknown."""
     known = codes >= 0
     labels, codes = labels[known], codes[known]
     counts = np.zeros((n_clusters, len(classes)), dtype=np.int64)
@@ -180,50 +183,48 @@ def against_truth(
 def warnings_of(
     runs: list[dict[str, Any]], labels: NDArray, confidence: NDArray, agreement: NDArray, n_clusters: int
 ) -> list[str]:
-    """What a careful reader should know before believing the rest."""
+    """What a careful reader should know before trusting the rest."""
     found = []
     sizes = np.bincount(labels, minlength=n_clusters)
     empty = int((sizes == 0).sum())
     if empty:
-        found.append(f"{empty} of {n_clusters} clusters are empty. More restarts or fewer clusters may help.")
+        found.append(f"{empty} of {n_clusters} clusters are empty. More runs or fewer clusters may help.")
     if n_clusters > 1 and sizes.max() > LARGE_SHARE * len(labels):
         found.append(f"One cluster holds {100 * sizes.max() / len(labels):.0f} % of all items.")
     if confidence.mean() < doubtful_below(n_clusters):
         found.append(f"The mean confidence is only {confidence.mean():.2f}: the clusters are not settled.")
-    if agreement.mean() < 0.8:
+    if agreement.mean() < LOW_AGREEMENT:
         found.append(
-            f"On average {100 * agreement.mean():.0f} % of the voting networks agree on an item: different restarts"
-            " find different clusters."
+            f"On average, {100 * agreement.mean():.0f} % of the voting networks agree on an item: different runs find"
+            " different clusters."
         )
     failed = sum(run["outcome"] == "failed" for run in runs)
     if failed:
         found.append(
-            f"{failed} of {len(runs)} restarts failed: {next(r['error'] for r in runs if r['error'])}"
+            f"{failed} of {len(runs)} runs failed: {next(run['error'] for run in runs if run['error'])}"
         )
     if any(run["outcome"] in ("interrupted", "waiting") for run in runs):
-        found.append("The fit was interrupted; these are the best results so far.")
+        found.append("The fit was interrupted. These are the best results so far.")
     return found
 
 
 def merge_tree(
     tree: NDArray[np.float64], groups: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """The tree by which clusters were merged, in a frame from 0 to 1: brackets and leaves, each with its merged cluster.
+    """The tree by which clusters were merged, in the unit square: brackets and leaves, with their merged clusters.
 
     A bracket above merged clusters has none. ``highest`` is the divergence at the top.
     """
-    groups_of_nodes = node_groups(tree, groups)
-    drawn = dendrogram(tree, no_plot=True, link_color_func=lambda node: str(groups_of_nodes[node]))
-    width, highest = 10 * len(groups), max(float(tree[:, 2].max()), 1e-12)
+    layout = tree_layout(tree, groups)
+    highest = max(float(tree[:, 2].max()), 1e-12)
     brackets = [
-        {
-            "points": [(x / width, y / highest) for x, y in zip(xs, ys, strict=True)],
-            "cluster": int(of) if int(of) >= 0 else None,
-        }
-        for xs, ys, of in zip(drawn["icoord"], drawn["dcoord"], drawn["color_list"], strict=True)
+        {"points": points, "cluster": group if group >= 0 else None}
+        for points, group in zip(
+            (layout.brackets / [len(groups), highest]).tolist(), layout.groups, strict=True
+        )
     ]
     leaves = [
-        {"x": (10 * place + 5) / width, "fine": leaf, "size": int(sizes[leaf]), "cluster": int(groups[leaf])}
-        for place, leaf in enumerate(drawn["leaves"] or [])
+        {"x": (rank + 0.5) / len(groups), "size": int(sizes[leaf]), "cluster": int(groups[leaf])}
+        for rank, leaf in enumerate(layout.leaves)
     ]
     return {"brackets": brackets, "leaves": leaves, "highest": highest}

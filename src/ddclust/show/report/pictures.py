@@ -16,22 +16,22 @@ JPEG_QUALITY = 80
 EXACT_SIDE = 32
 
 
+def is_picture(item_shape: tuple[int, ...]) -> bool:
+    """Whether items of this shape can be looked at."""
+    return len(item_shape) > 1 and min(input_shape(item_shape)[1:]) > 1
+
+
 def as_pictures(items: NDArray, scaling: Scaling) -> NDArray[np.uint8]:
     """Images of any layout and type as uint8, (n, h, w) in grey or (n, h, w, 3) in colour.
 
-    Values are scaled as for the network, whose inputs lie in [0, 1]. Of other numbers of channels than 1 and 3 the mean
-    is shown.
+    Values are scaled to [0, 1], as for the network. Images with other numbers of channels than 3 are shown as the mean
+    of their channels.
     """
     x = scaling(items).numpy()  # (n, c, h, w)
     levels = np.clip(np.rint(255 * x), 0, 255).astype(np.uint8)
     if levels.shape[1] == 3:
         return np.ascontiguousarray(levels.transpose(0, 2, 3, 1))
     return np.ascontiguousarray(levels.mean(axis=1).astype(np.uint8))
-
-
-def is_picture(item_shape: tuple[int, ...]) -> bool:
-    """Whether items of this shape can be looked at."""
-    return len(item_shape) > 1 and min(input_shape(item_shape)[1:]) > 1
 
 
 def shrunk(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
@@ -45,7 +45,7 @@ def shrunk(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 
 def data_uri(picture: NDArray[np.uint8]) -> str:
-    """A picture as the address of an <img>: PNG, or JPEG for large ones in colour, which is a fraction of the size."""
+    """A picture as the address of an <img>: PNG, or JPEG for large colour pictures, where it is much smaller."""
     file = io.BytesIO()
     kind = "jpeg" if picture.ndim == 3 and max(picture.shape[:2]) > EXACT_SIDE else "png"
     Image.fromarray(picture).save(file, kind, quality=JPEG_QUALITY, optimize=True)
@@ -53,7 +53,7 @@ def data_uri(picture: NDArray[np.uint8]) -> str:
 
 
 def sprite(pictures: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
-    """All pictures on one sheet, row by row, and how many are in a row."""
+    """One sheet with all pictures, row by row, and the number of pictures in a row."""
     n, height, width = pictures.shape[:3]
     columns = math.ceil(math.sqrt(n))
     rows = math.ceil(n / columns)
