@@ -48,7 +48,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     language: str
     device: str | torch.device
     verbose: bool | int
-    # Whether images reach the network in [0, 1], so that others than those of the fit can be noticed by their range.
+    # Whether images reach the network in [0, 1]; if so, new images on another scale can be noticed.
     scales_images_to_unit_range = True
     takes_views = False
 
@@ -108,11 +108,11 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return int(self.cluster_groups_[0].max()) + 1
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The cluster of each item: the largest output of the trained network, or the networks' vote."""
+        """The cluster of each item: the largest output of the trained network, or the vote of the networks."""
         return self.vote(X)[0].labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Soft assignments, of shape (n, n_clusters_); the same for an item whatever its company.
+        """Soft assignments, of shape (n, n_clusters_). They do not depend on the other items of X.
 
         With several networks, the mean of those that voted for the item's cluster.
         """
@@ -127,10 +127,10 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return self._member_probabilities(self._source(X))
 
     def predict_smooth(self, X: Any, n_neighbors: int = 5) -> NDArray[np.int64]:
-        """The clusters of items that are judged together with their nearest neighbours in X.
+        """The clusters of items after averaging with their nearest neighbours in X.
 
-        For many items that are clustered at once. Unlike that of :meth:`predict`, an item's result depends on its
-        company and, beyond 30,000 items, on an approximate search.
+        Use it if many items are clustered at once. Unlike :meth:`predict`, the result for an item depends on the other
+        items and, beyond 30,000 items, on an approximate search.
 
         Parameters
         ----------

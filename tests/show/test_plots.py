@@ -11,7 +11,7 @@ import torch
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from ddclust.snapshots import SnapshotSeries
+from ddclust.snapshots import Snapshots, SnapshotSeries
 from ddclust.objective.kernels import gaussian_kernel
 from ddclust.show import plots
 from ddclust.show.explain import explain, overlay
@@ -106,7 +106,7 @@ def test_simplex_of_snapshots(rng, n_classes):
 
 def test_simplex_of_a_model(blobs):
     X, y = blobs
-    model = quick(max_iter=10, snapshots=[0, 2]).fit(X)
+    model = quick(max_iter=10, callbacks=[Snapshots([0, 2])]).fit(X)
     assert len(plots.simplex(model, y).axes) == 2
     assert len(plots.simplex(quick(max_iter=10).fit(X)).axes) == 1
     with pytest.raises(ValueError, match="three clusters"):
@@ -186,7 +186,7 @@ def test_training_curves_of_other_histories(blobs):
     figure = drawn(plots.training_curves(supervised, names={"supervised": "supervised loss"}))
     assert [line.get_label() for line in figure.axes[0].lines] == ["supervised loss", "$l_1$, divergence"]
     X, y = blobs
-    model = quick(augment=None, max_iter=120, snapshots=[0, 20]).fit(X)
+    model = quick(augment=None, max_iter=120, callbacks=[Snapshots([0, 20])]).fit(X)
     accuracy = plots.snapshot_accuracy(model.snapshots_, y)
     assert accuracy[0].tolist() == [0, 20]
     assert ((accuracy[1] >= 1 / 3) & (accuracy[1] <= 1)).all()

@@ -1,4 +1,4 @@
-"""Several clusterings of the same items into one: alignment to the first, then a majority vote."""
+"""One clustering from several: they are aligned to the first, then vote on each item."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class Vote(NamedTuple):
 
 
 def majority_vote(list_of_labels: Sequence[ArrayLike]) -> NDArray[np.int64]:
-    """One labelling from several: the others are aligned to the first, then each item's majority wins.
+    """The majority vote of several labellings of the same items, after they are aligned to the first.
 
-    Labels may come from anywhere (estimators, files) and their numbers mean nothing. A tie goes to
-    the first, the reference.
+    The labels may come from any source, and cluster numbers need not match. Ties are decided by the first labelling.
 
     Parameters
     ----------
@@ -69,12 +68,12 @@ def count_votes(aligned: NDArray[np.int64]) -> Vote:
 def aligning_order(
     reference: NDArray[np.int64], labels: NDArray[np.int64], n_clusters: int
 ) -> NDArray[np.int64]:
-    """The order of a clustering's outputs in which they agree best with the reference's.
+    """The order of clusters that makes a labelling agree best with a reference.
 
     Parameters
     ----------
     reference, labels : ndarray of shape (n_samples,)
-        Of 0 to n_clusters - 1.
+        Values from 0 to n_clusters - 1.
 
     Returns
     -------
@@ -115,9 +114,9 @@ def averaged_with_neighbors(
 
 
 def combine(probabilities: Sequence[NDArray[np.float32]]) -> tuple[Vote, NDArray[np.float32]]:
-    """The vote of aligned soft assignments, and the mean assignment of the voters for the winner.
+    """The vote of aligned soft assignments, and the mean assignment of those who voted for the winner.
 
-    Each of those voters has its largest value at the winner, so their mean has it there too.
+    Each of them has its largest value at the winner, so the mean does, too.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""More clusters than wanted, merged by the Cauchy-Schwarz divergence between them.
+"""Merging clusters by the Cauchy-Schwarz divergence between them.
 
 Letters are those of :mod:`ddclust.objective.loss`: ``A`` soft assignments (n, k), ``H`` hidden representation (n, d), ``K`` its
 kernel matrix, and ``S`` = A^T K A (k, k) the overlaps of the clusters. The assignments of a merged cluster are the sum of
@@ -18,7 +18,7 @@ from ddclust.objective.kernels import BandwidthRule, centred, median_bandwidth, 
 from ddclust.objective.loss import DDCLoss
 from ddclust.training.inference import outputs
 
-# Overlaps are of at most so many items, in blocks of rows of the kernel matrix; the median distance is of fewer.
+# Overlaps are computed on at most so many items, in blocks of rows of the kernel matrix; the median on fewer.
 MERGED_ITEMS = 20_000
 BLOCK = 1024
 MEDIAN_ITEMS = 2000
@@ -29,7 +29,7 @@ LEAST_SIMILARITY = np.exp(-700.0)
 def network_tree(module: nn.Module, source: BatchSource, loss: DDCLoss) -> NDArray[np.float64]:
     """The tree of a trained network's clusters, see :func:`merge_tree`, by the kernel of the loss.
 
-    Of more than 20,000 items a random sample is taken.
+    A random sample is used if there are more than 20,000 items.
     """
     some = Sample(source, random_items(len(source), MERGED_ITEMS, seed=0))
     found = [(hidden, logits.softmax(dim=1)) for _, hidden, logits in outputs(module, some)]
@@ -77,7 +77,7 @@ def cluster_overlaps(
 
 
 def cluster_similarities(S: ArrayLike) -> NDArray[np.float64]:
-    """S_ij / sqrt(S_ii S_jj): 1 for clusters of one density, 0 for clusters apart.
+    """S_ij / sqrt(S_ii S_jj): 1 for clusters of the same density, 0 for clusters that do not overlap.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def merge_tree(S: ArrayLike, sizes: ArrayLike | None = None) -> NDArray[np.float
     S : array-like of shape (k, k)
         See :func:`cluster_overlaps`.
     sizes : array-like of shape (k,), optional
-        How many items each cluster has. Clusters without any are merged before all others, so that none is left over.
+        Number of items in each cluster. Empty clusters are merged first, so that none is left over.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Agreement of two labellings of the same items: with the truth, or of one run with another."""
+"""How far two labellings of the same items agree: clusters and known classes, or two runs."""
 
 from __future__ import annotations
 

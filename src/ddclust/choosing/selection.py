@@ -19,7 +19,7 @@ from ddclust.training.record import RunRecord
 from ddclust.training.setup import Plan
 from ddclust.training.trainer import Source
 
-# Runs are compared by their labels of at most so many items: enough for two digits of any agreement.
+# Runs are compared by their labels of at most so many items, enough for two digits.
 COMPARED_ITEMS = 10_000
 CRITERIA = ("loss", "divergence", PAIRS, "agreement")
 
@@ -103,7 +103,7 @@ def note_agreement(states: Sequence[RunState], plan: Plan, source: BatchSource) 
 def pairwise_agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:
     """The adjusted Rand index of every two labellings: 1 for the same partition, about 0 for independent ones.
 
-    Being corrected for chance it can be compared between different numbers of clusters.
+    It is corrected for chance, so it can be compared between different numbers of clusters.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def pairwise_agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:
 
 
 def agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:
-    """How far each labelling agrees with the others: its mean adjusted Rand index with them, 1 if there are none.
+    """The mean adjusted Rand index of each labelling with the others; 1 if there are no others.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def balance(labels: ArrayLike, n_clusters: int) -> float:
     Parameters
     ----------
     labels : array-like of int of shape (n_samples,)
-        Of 0 to n_clusters - 1.
+        Values from 0 to n_clusters - 1.
     n_clusters : int
 
     Examples

@@ -1,8 +1,8 @@
-"""Random changes to a batch under which clusters should stay the same.
+"""Augmentations: random changes to a batch that should not change the clusters of its items.
 
-Each is a frozen dataclass of strengths and a callable: a batch as the network takes it, a tensor of images
-(n, c, h, w) with values from 0 to 1 or of scaled vectors (n, d), to a changed copy. Whatever is drawn is drawn
-for every item on its own, from torch's random state on the CPU, the one that checkpoints hold.
+Each augmentation is a frozen dataclass of strengths. Calling it with a batch, images (n, c, h, w) with values from 0 to 1 or
+scaled vectors (n, d), returns a changed copy. Every item is changed independently. The random numbers come from
+torch's random state on the CPU, which checkpoints hold.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from torch.nn.functional import affine_grid, grid_sample
 
 Augmentation = Callable[[Tensor], Tensor]
 
-BLACK = 0.1  # values up to here are no part of what an image shows
+BLACK = 0.1  # values up to this count as background
 PADDINGS = ("zeros", "border", "reflection")
 
 
 @dataclass(frozen=True)
 class Affine:
-    """Images turned, moved, stretched and slanted, all at once by one bilinear resampling.
+    """Rotate, shift, scale and shear images, in a single bilinear resampling.
 
     Parameters
     ----------
     rotation : float, default=20
-        Degrees at most, either way.
+        Largest rotation in degrees, in either direction.
     shift : float, default=0.1
-        Share of the side at most, along each axis.
+        Largest shift along each axis, as a fraction of the side.
     scale : float, default=0.2
-        Share at most by which width and height, each on its own, grow or shrink.
+        Largest relative change of width and of height, drawn independently.
     shear : float, default=0.3
-        Pixels at most by which a row is moved against the one below.
+        Largest shift of a row against the one below, in pixels.
     padding : {"zeros", "border", "reflection"}, default="zeros"
-        What comes in from outside: the darkest value, the nearest pixel, or the image mirrored.
+        How pixels from outside the image are filled: with zeros, the nearest pixel, or a reflection.
     cut : float, default=0
-        Share of the height at most, rounded up to whole rows, that goes dark at the top or the bottom of half of the images,
-        counted from where they begin to be brighter than black; never more than half of what is brighter.
+        Largest fraction of the height that is blackened at the top or the bottom of every second image on average. Rows
+        are counted from the first one that is not background; at most half of what an image shows is removed.
 
     Examples
     --------
@@ -91,23 +91,23 @@ class Affine:
 
 @dataclass(frozen=True)
 class Photo(Affine):
-    """Photographs: what :class:`Affine` does, mirrored left to right half of the time, in another light and colour.
+    """For photographs: :class:`Affine`, plus horizontal flips and changes of brightness, contrast and colour.
 
     Parameters
     ----------
     rotation, shift, scale, shear, cut : float
-        As of :class:`Affine`.
+        See :class:`Affine`.
     padding : {"zeros", "border", "reflection"}, default="reflection"
     flip : float, default=0.5
-        Probability that an image is mirrored.
+        Probability of a horizontal flip.
     brightness : float, default=0.2
-        Added to all values at most, either way.
+        Largest value that is added to or subtracted from all pixels.
     contrast : float, default=0.2
-        Share at most by which differences from the image's mean grow or shrink.
+        Largest relative change of differences from the mean of the image.
     saturation : float, default=0.3
-        Share at most by which differences from grey grow or shrink.
+        Largest relative change of differences from grey.
     tint : float, default=0.1
-        Share at most by which each channel, on its own, grows or shrinks. Not of images of one channel.
+        Largest relative change of each channel, drawn independently. Images of one channel are left alone.
 
     Examples
     --------
@@ -147,12 +147,12 @@ class Photo(Affine):
 
 @dataclass(frozen=True)
 class Noise:
-    """Dense vectors with Gaussian noise added to every feature.
+    """Add Gaussian noise to every feature of dense vectors.
 
     Parameters
     ----------
     scale : float, default=0.2
-        Standard deviation of the noise; features, as the network takes them, have one of 1.
+        Standard deviation of the noise. The scaled features have a standard deviation of 1.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Dropout:
-    """Sparse vectors, such as texts, with some of the words left out and the others raised to make up for it.
+    """Leave out some of the words of texts, or entries of other sparse vectors, and scale up the rest.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def _check_images(augmentation: Any, x: Tensor) -> None:
         )
 
 
-# What the names of augmentations stand for.
+# Augmentations by name. Parameters, the command line and saved models take their lists from here.
 BUILT_IN: dict[str, Augmentation] = {
     "affine": Affine(),
     "photo": Photo(),

@@ -1,4 +1,4 @@
-"""What a trained network says of data, item by item."""
+"""Outputs of a trained network for all items of a source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ddclust.training.trainer import Source
 
 # Matrix products round differently for different batch sizes. Every forward pass for users has this
-# size, the last one padded, so that an item's outputs are the same to the bit whatever its company.
+# size, the last one padded, so that the outputs for an item do not depend on the other items.
 CHUNK = 256
 
 
