@@ -10,8 +10,9 @@ from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
 from ddclust.data.named import mnist, store
-from ddclust.data.named.news import REUTERS_21578, single_root_stories
-from ddclust.data.readers.bunch import drawn_of_classes
+from ddclust.data.named.rcv1 import single_root_stories
+from ddclust.data.named.reuters21578 import FILE as REUTERS_21578
+from ddclust.data.named.sampling import sample_of_classes
 from ddclust.data.text import StemVectorizer
 from ddclust.datasets import (
     NAMED,
@@ -253,9 +254,9 @@ def test_reuters_is_fetched_once_and_balanced(nothing_at_hand, monkeypatch, rng)
 
 def test_items_of_classes_are_drawn_at_random():
     target = np.repeat([0, 1], [50, 10])
-    chosen = drawn_of_classes(target, 10, 0)
+    chosen = sample_of_classes(target, 10, 0)
     assert np.bincount(target[chosen]).tolist() == [10, 10]
     assert (np.diff(chosen) > 0).all()
-    assert not np.array_equal(chosen, drawn_of_classes(target, 10, 1))
+    assert not np.array_equal(chosen, sample_of_classes(target, 10, 1))
     assert chosen[:10].max() > 10
-    assert np.bincount(target[drawn_of_classes(target, {1: 3, 0: 7}, 0)]).tolist() == [7, 3]
+    assert np.bincount(target[sample_of_classes(target, {1: 3, 0: 7}, 0)]).tolist() == [7, 3]

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from ddclust.data.readers import images as image_reader
-from ddclust.data.readers.files import READERS
+from ddclust.data.readers.files import BY_SUFFIX
 from ddclust.datasets import DataError, load, read_labels
 
 PROPERTY = settings(
@@ -148,7 +148,7 @@ def test_texts_round_trip(texts, tmp_path):
 
 @settings(parent=PROPERTY, max_examples=150)
 @given(
-    suffix=st.sampled_from(sorted(READERS)),
+    suffix=st.sampled_from(sorted(BY_SUFFIX)),
     content=st.one_of(
         st.binary(max_size=200),
         st.text(string.printable, max_size=200).map(str.encode),
@@ -486,7 +486,7 @@ def test_what_is_no_file_or_visited_before_is_passed_over(photos):
 
 
 def test_one_colour_image_that_was_not_looked_at_makes_all_colour(tmp_path, monkeypatch):
-    monkeypatch.setattr(image_reader, "LOOKED_AT", 5)
+    monkeypatch.setattr(image_reader, "SAMPLED_FILES", 5)
     for i in range(20):
         picture(tmp_path / "a" / f"{i:02}.png", mode="L", colour=i, size=(9, 9))
     assert load(tmp_path / "a").data.shape == (20, 9, 9)
