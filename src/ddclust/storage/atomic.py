@@ -1,4 +1,4 @@
-"""Files that are written in full or not at all, and folders that one process has for itself."""
+"""Files that are written in full or not at all, and locks that reserve a folder for one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, Any
 
 try:
     import fcntl
-except ImportError:  # not on Windows
+except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 
@@ -33,7 +33,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def locked(path: Path) -> IO[str] | None:
-    """A lock file, open and ours until it is closed or the process ends; None if another process has it."""
+    """A lock file, held until it is closed or the process ends; None if another process holds it."""
     lock = path.open("w")
     if fcntl is not None:
         try:
