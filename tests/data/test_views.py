@@ -111,7 +111,7 @@ def test_sparse_and_dense_views(views):
     assert np.array_equal(model.predict([sparse, views[0]]), model.labels_)
 
 
-def test_partners_of_views(views):
+def test_pairs_of_views(views):
     model = quick(augment="noise", neighbors=3).fit([views[0], views[0] + 1])
     assert "partners" in model.runs_[0]["terms"]
 

@@ -40,9 +40,8 @@ def as_items(X: Any) -> Any:
         raise ValueError("X is an array with masked values; fill them first (X.filled(...)).")
     if not hasattr(X, "ndim") and not (hasattr(X, "shape") and hasattr(X, "dtype")):
         return _array_of_sequences(X)
-    is_stored = hasattr(X, "chunks") or not hasattr(
-        X, "__array__"
-    )  # zarr, h5py, or a sliceable of the user's own
+    # zarr and h5py have chunks; a user's own storage may offer nothing but slices.
+    is_stored = hasattr(X, "chunks") or not hasattr(X, "__array__")
     return BlockItems(X) if is_stored and hasattr(X, "dtype") else X
 
 

@@ -199,9 +199,7 @@ class BlockItems:
             return self._cache[number]
         start = number * self.block_length
         stop = min(start + self.block_length, len(self))
-        block = np.array(
-            self.stored[start:stop]
-        )  # a copy, so that only this much of a memory map stays in memory
+        block = np.array(self.stored[start:stop])  # a copy: the rest of a memory map can be released
         refuse_non_finite(block, range(start, stop))
         self._cache[number] = block
         if len(self._cache) > self.window_blocks + 1:
