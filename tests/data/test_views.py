@@ -94,8 +94,12 @@ def test_fit_predict_save_load_resume(views, tmp_path):
     assert np.array_equal(again.predict_proba(views), model.predict_proba(views))
     resumed = quick(checkpoint_dir=tmp_path / "c", n_init=2, n_vote=2).fit(views)
     assert np.array_equal(resumed.probabilities_, model.probabilities_)
-    elsewhere = quick(n_init=2, n_vote=2, n_jobs=2).fit(views)
-    assert np.array_equal(elsewhere.probabilities_, model.probabilities_)
+
+
+@pytest.mark.slow
+def test_worker_processes_get_the_same_views(views):
+    alone, together = (quick(n_init=2, n_jobs=n_jobs).fit(views) for n_jobs in (1, 2))
+    assert np.array_equal(alone.probabilities_, together.probabilities_)
 
 
 def test_a_fit_on_one_view_forgets_the_views(views):
