@@ -8,14 +8,18 @@ from pathlib import Path
 
 from sklearn.utils import Bunch
 
+from ddclust.data.named import NAMED, NamedSet
+from ddclust.data.named.agnews import load_agnews
 from ddclust.data.named.circles import load_circles
 from ddclust.data.named.digits import load_digits
 from ddclust.data.named.mnist import load_mnist
-from ddclust.data.named.news import load_agnews, load_rcv1_subset, load_reuters, load_reuters21578
-from ddclust.data.named.registry import NAMED, NamedSet
+from ddclust.data.named.rcv1 import load_rcv1_subset, load_reuters
+from ddclust.data.named.reuters21578 import load_reuters21578
 from ddclust.data.named.seals import load_seals
-from ddclust.data.readers.bunch import DataError, Reading
-from ddclust.data.readers.files import READERS, read_labels, read_path
+from ddclust.data.readers.bunch import DataError
+from ddclust.data.readers.files import BY_SUFFIX, read_path
+from ddclust.data.readers.formats import ReadOptions
+from ddclust.data.readers.labels import read_labels
 from ddclust.data.readers.links import ItemPlaces, read_pairs
 
 __all__ = [
@@ -26,6 +30,7 @@ __all__ = [
     "load",
     "load_agnews",
     "load_circles",
+    "load_data",
     "load_digits",
     "load_mnist",
     "load_rcv1_subset",
@@ -48,37 +53,38 @@ def load(
     value_columns: Sequence[str] | None = None,
     verbose: bool = False,
 ) -> Bunch:
-    """A named data set, a file or a folder.
+    """Load a named data set, a file or a folder.
 
     Parameters
     ----------
     data : str or path-like
-        One of the names in ``NAMED``; else the path of a file, ``.npy`` (memory-mapped), ``.npz`` (``X``
-        and optionally ``y``, or a sparse matrix), ``.csv``, ``.tsv``, ``.parquet``, ``.txt`` (a document
-        per line), ``.jsonl`` (an object per line), all text formats also with ``.gz``; or of a folder of
-        images or of ``.txt`` files.
+        One of the names in ``NAMED``, or a path. A file may be ``.npy`` (memory-mapped), ``.npz`` (``X`` and
+        optionally ``y``, or a sparse matrix), ``.csv``, ``.tsv``, ``.parquet``, ``.txt`` (a document per line) or
+        ``.jsonl`` (an object per line); text formats may also end in ``.gz``. A folder holds images or ``.txt``
+        files.
     text_column : str, optional
-        Of tables and ``.jsonl``: cluster the texts in this column (or several, with commas between).
-    id_column, truth_column : str, optional
-        Columns with the items' names ("id", if there is one) and with their known classes.
+        The column (or field) of a table whose texts are clustered; several are separated by commas.
+    id_column : str, optional
+        The column with the items' names; by default "id", if there is one.
+    truth_column : str, optional
+        The column with the known classes.
     image_size : int or (int, int), optional
-        Side, or height and width, to which images are cropped and resized. By default their own if all
-        are of one size up to 64 pixels, else 32.
+        The side, or the height and width, to which images are cropped and resized. By default images keep their
+        size if they all have the same one, up to 64 pixels; else the side is 32.
     colour : {"auto", "grey", "rgb"}, default="auto"
-        Of images; "auto" is grey if all are.
+        The colour of images; with "auto" they are grey if every file is.
     value_columns : sequence of str, optional
-        Of tables: cluster these columns only, in this order.
+        The only columns of a table to cluster, in this order.
     verbose : bool, default=False
-        Show progress when it takes more than two seconds.
+        Show progress if reading takes more than two seconds.
 
     Returns
     -------
     Bunch
-        ``data``: an array, a CSR matrix or a list of texts; ``target``: the truth or None, and
-        ``target_names``; ``item_names``: a name for each item; ``feature_names`` of a
-        table's columns, or None; ``name``: of the data set; ``about``: one
-        sentence; ``notes``: what the reader decided on its own; ``skipped``: files that could not be read,
-        with the reason.
+        ``data``: an array, a CSR matrix or a list of texts; ``target``: the known classes as codes, or None;
+        ``target_names``: the names of the classes; ``item_names``: a name for each item; ``feature_names``: the
+        columns of a table, or None; ``name``: the data set's name; ``about``: one sentence; ``notes``: what the
+        reader decided by itself; ``skipped``: the files that could not be read, each with the reason.
 
     Examples
     --------
@@ -86,19 +92,19 @@ def load(
     (1797, 8, 8)
     """
     columns = None if value_columns is None else tuple(value_columns)
-    reading = Reading(text_column, id_column, truth_column, columns, image_size, colour, verbose)
+    options = ReadOptions(text_column, id_column, truth_column, columns, image_size, colour, verbose)
     if str(data) in NAMED:
-        reading.refuse_all_but(set(), f"the named data set {str(data)!r}")
+        options.refuse_all_but(set(), f"the named data set {str(data)!r}")
         bunch = NAMED[str(data)].load()
         if Path(data).exists():
             bunch.notes.append(f"{str(data)!r} is the named data set, not the file; for that say './{data}'.")
         return bunch
     if not Path(data).exists():
         raise DataError(
-            f"{str(data)!r} is neither a file or folder nor a named data set; there are"
-            f" {', '.join(NAMED)}, and files ending in {', '.join(READERS)}."
+            f"{str(data)!r} is neither a file or folder nor a named data set. The named data sets are"
+            f" {', '.join(NAMED)}; files must end in {', '.join(BY_SUFFIX)}."
         )
-    return read_path(Path(data), reading)
+    return read_path(Path(data), options)
 
 
-load_data = load  # its name at the top of the package
+load_data = load

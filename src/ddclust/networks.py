@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from ddclust.data.batches import channel_axis, input_shape
+from ddclust.data.batches import in_network_layout, input_shape
 
 Init = Literal["soft", "he"]
 INITS: tuple[str, ...] = get_args(Init)
@@ -307,11 +307,7 @@ def _as_images(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Flattened items in the layout of the network: vectors, or images as (n, channels, height, width)."""
     if len(shape) == 1:
         return x
-    x = x.reshape(-1, *shape)
-    if len(shape) == 2:
-        return x.unsqueeze(1)
-    x = x.movedim(-1, 1) if channel_axis(shape) == 2 else x
-    return x.contiguous(memory_format=torch.channels_last)
+    return in_network_layout(x.reshape(-1, *shape), shape).contiguous(memory_format=torch.channels_last)
 
 
 def initialise(network: ConvNet | MLP | MultiViewNet, init: Init) -> None:

@@ -1,6 +1,7 @@
 """Every kind of data gives the same clusters as the plain array with the same values."""
 
 import pickle
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -10,11 +11,9 @@ import pytest
 import scipy.sparse
 import torch
 import zarr
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from ddclust import DDC
-from ddclust.baselines import SEC
 from ddclust.data.batches import BatchSource, Scaling
 from ddclust.data.items import (
     BlockItems,
@@ -27,7 +26,7 @@ from ddclust.data.items import (
     memory_map,
     shuffled,
 )
-from ddclust.data.validation import check_vectors
+from helpers import quick as quick_fit
 
 
 class Pairs(Dataset):
@@ -100,8 +99,7 @@ KINDS = {
 IN_BLOCKS = {"zarr", "HDF5", "sliceable"}
 
 
-def quick(**params):
-    return DDC(2, **{"n_init": 1, "max_iter": 20, "learning_rate": 1e-3, "random_state": 0, **params})
+quick = partial(quick_fit, 2, max_iter=5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -156,11 +154,10 @@ def unlinked(X, tmp_path):
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IN_WORKERS)
 def test_worker_processes_get_the_same_data(kind, rng, tmp_path):
-    X = rng.integers(
-        0, 255, size=(2500, 25, 20), dtype=np.uint8
-    )  # above the size from which joblib shares arrays
+    X = rng.integers(0, 255, size=(2500, 500), dtype=np.uint8)  # large enough for joblib to share the array
     model, items = quick(n_init=2, max_iter=3), IN_WORKERS[kind](X, tmp_path)
     alone = clone(model).set_params(n_jobs=1).fit(items)
     together = clone(model).set_params(n_jobs=2).fit(items)
@@ -456,47 +453,3 @@ def test_bad_block_length(block_length):
 def test_what_cannot_be_read_in_blocks(stored):
     with pytest.raises(TypeError, match="BlockItems takes an array"):
         BlockItems(stored)
-
-
-def test_reordered_columns_of_an_arrow_table_are_refused(rng):
-    import pyarrow as pa
-
-    table = pa.table({"mass": rng.normal(size=30), "age": rng.normal(size=30)})
-    model = quick().fit(table)
-    assert model.feature_names_in_.tolist() == ["mass", "age"]
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(table.select(["age", "mass"]))
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_images_on_another_scale(images, dtype):
-    model = quick().fit(images if dtype == np.uint8 else images.astype(dtype) / 255)
-    other = images / 255 if dtype == np.uint8 else images
-    with pytest.warns(UserWarning, match="another scale"):
-        model.predict(other)
-
-
-@pytest.mark.parametrize(
-    ("X", "dtype"),
-    [
-        (np.arange(8, dtype=np.uint8).reshape(2, 2, 2), np.float32),
-        (np.arange(8.0).reshape(2, 4), np.float64),
-        (scipy.sparse.csc_array(np.arange(8, dtype=np.float32).reshape(2, 4)), np.float32),
-    ],
-)
-def test_vectors_are_one_row_per_item(X, dtype):
-    vectors = check_vectors(BaseEstimator(), X, reset=True)
-    assert vectors.dtype == dtype
-    rows = vectors.toarray() if scipy.sparse.issparse(X) else vectors
-    assert rows.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-
-
-def test_texts_are_no_vectors():
-    with pytest.raises(ValueError, match=r"SEC takes vectors, not texts.*StemVectorizer"):
-        SEC(2).fit(["a cat", "a mouse", "the stock market"])
-
-
-@pytest.mark.parametrize(("factor", "size"), [(1e155, "large"), (1e-200, "small")])
-def test_extreme_values_are_refused_where_distances_are_needed(blobs, factor, size):
-    with pytest.raises(ValueError, match=f"too {size} to compute distances"):
-        SEC(3).fit(blobs[0] * factor)

@@ -1,7 +1,9 @@
 """Named data sets. What is not at hand is skipped with that reason."""
 
 import shutil
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -9,14 +11,17 @@ import scipy.sparse
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
+from ddclust.data import named
 from ddclust.data.named import mnist, store
-from ddclust.data.named.news import REUTERS_21578, single_root_stories
-from ddclust.data.readers.bunch import drawn_of_classes
+from ddclust.data.named.rcv1 import single_root_stories
+from ddclust.data.named.reuters21578 import FILE as REUTERS_21578
+from ddclust.data.named.sampling import sample_of_classes
 from ddclust.data.text import StemVectorizer
 from ddclust.datasets import (
     NAMED,
     DataError,
     load,
+    load_data,
     load_mnist,
     load_reuters,
     load_seals,
@@ -34,6 +39,14 @@ def nothing_at_hand(monkeypatch, tmp_path):
 def needs(name):
     if NAMED[name].at_hand() != "yes":
         pytest.skip(f"the data set {name!r} is not at hand; set DDCLUST_DATA")
+
+
+def test_every_declared_set_has_its_own_name():
+    modules = [import_module(f"ddclust.data.named.{m.name}") for m in iter_modules(named.__path__)]
+    declared = [s.name for module in modules for s in getattr(module, "SETS", ())]
+    assert sorted(declared) == sorted(NAMED)
+    assert all(name == s.name for name, s in NAMED.items())
+    assert load_data is load
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -103,6 +116,7 @@ def test_scikit_learn_takes_sparse_sets(name):
     KMeans(4, n_init=1, max_iter=1, random_state=0).fit(bunch.data)  # refuses indices of 64 bits
 
 
+@pytest.mark.slow
 def test_reuters21578_agrees_with_the_counts_made_elsewhere():
     needs("reuters21578")
     other = store.find("reuters21578_4c_counts2000.npz")
@@ -195,6 +209,7 @@ def test_mnist_as_openml_gives_it(nothing_at_hand, monkeypatch, rng):
         load("mnist")
 
 
+@pytest.mark.slow
 def test_mnist_from_the_cache_equals_the_files(monkeypatch, tmp_path):
     needs("mnist")
     bunch = load("mnist")
@@ -253,9 +268,9 @@ def test_reuters_is_fetched_once_and_balanced(nothing_at_hand, monkeypatch, rng)
 
 def test_items_of_classes_are_drawn_at_random():
     target = np.repeat([0, 1], [50, 10])
-    chosen = drawn_of_classes(target, 10, 0)
+    chosen = sample_of_classes(target, 10, 0)
     assert np.bincount(target[chosen]).tolist() == [10, 10]
     assert (np.diff(chosen) > 0).all()
-    assert not np.array_equal(chosen, drawn_of_classes(target, 10, 1))
+    assert not np.array_equal(chosen, sample_of_classes(target, 10, 1))
     assert chosen[:10].max() > 10
-    assert np.bincount(target[drawn_of_classes(target, {1: 3, 0: 7}, 0)]).tolist() == [7, 3]
+    assert np.bincount(target[sample_of_classes(target, {1: 3, 0: 7}, 0)]).tolist() == [7, 3]

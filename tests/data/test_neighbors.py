@@ -103,6 +103,7 @@ def test_indices_are_those_of_the_exact_search(rng):
         assert np.array_equal(found, nearest_neighbors(X, 5, metric=metric).indices)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # the library compiles itself when it is first used
 @pytest.mark.parametrize(("metric", "as_csr"), [("euclidean", False), ("cosine", True)])
 def test_most_neighbours_of_large_data(rng, monkeypatch, metric, as_csr):

@@ -6,6 +6,9 @@ import io
 import json
 import os
 import string
+import struct
+import zlib
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -17,7 +20,8 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from ddclust.data.readers import images as image_reader
-from ddclust.data.readers.files import READERS
+from ddclust.data.readers.files import BY_SUFFIX, FORMATS
+from ddclust.data.readers.formats import ReadOptions
 from ddclust.datasets import DataError, load, read_labels
 
 PROPERTY = settings(
@@ -37,6 +41,14 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl
 
 def same(a, b):
     np.testing.assert_array_equal(a, b, strict=True)
+
+
+def test_every_format_declares_suffixes_of_its_own_and_known_options():
+    suffixes = [suffix for form in FORMATS for suffix in form.suffixes]
+    assert sorted(suffixes) == sorted(BY_SUFFIX)
+    assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in suffixes)
+    known = {field.name for field in fields(ReadOptions)}
+    assert all(form.options <= known for form in (*FORMATS, image_reader.IMAGE_FOLDER))
 
 
 # What was written is read again.
@@ -148,7 +160,7 @@ def test_texts_round_trip(texts, tmp_path):
 
 @settings(parent=PROPERTY, max_examples=150)
 @given(
-    suffix=st.sampled_from(sorted(READERS)),
+    suffix=st.sampled_from(sorted(BY_SUFFIX)),
     content=st.one_of(
         st.binary(max_size=200),
         st.text(string.printable, max_size=200).map(str.encode),
@@ -486,7 +498,7 @@ def test_what_is_no_file_or_visited_before_is_passed_over(photos):
 
 
 def test_one_colour_image_that_was_not_looked_at_makes_all_colour(tmp_path, monkeypatch):
-    monkeypatch.setattr(image_reader, "LOOKED_AT", 5)
+    monkeypatch.setattr(image_reader, "SAMPLED_FILES", 5)
     for i in range(20):
         picture(tmp_path / "a" / f"{i:02}.png", mode="L", colour=i, size=(9, 9))
     assert load(tmp_path / "a").data.shape == (20, 9, 9)
@@ -509,7 +521,26 @@ def test_images_with_annotations_are_images(photos):
     assert bunch.notes == ["Files of other kinds are left out: 16 .txt, 1 .heic."]
 
 
-def test_images_are_read_by_several_processes(tmp_path, monkeypatch):
+def test_too_many_unreadable_images_are_an_error(photos):
+    for i in range(5):
+        (photos / f"bad{i}.png").write_text("x")
+    with pytest.raises(DataError, match=r"5 of the 15 images in .* cannot be read \(bad0.png: not an image"):
+        load(photos)
+
+
+@pytest.mark.parametrize("side", [10_500, 20_000])  # beyond our limit, and beyond Pillow's
+def test_decompression_bombs_are_refused(photos, side):
+    picture(photos / "cat" / "bomb.png", mode="1", size=(1, 1), colour=0)
+    content = bytearray((photos / "cat" / "bomb.png").read_bytes())
+    content[16:24] = struct.pack(">II", side, side)  # the size that the header claims
+    content[29:33] = struct.pack(">I", zlib.crc32(content[12:29]))
+    (photos / "cat" / "bomb.png").write_bytes(content)
+    bunch = load(photos)
+    assert list(bunch.skipped) == ["cat/bomb.png"]
+    assert "pixels" in bunch.skipped["cat/bomb.png"]
+
+
+def test_many_images_are_read_by_several_processes_in_order(tmp_path, monkeypatch):
     used = []
     usual = image_reader.Parallel
 
@@ -518,35 +549,15 @@ def test_images_are_read_by_several_processes(tmp_path, monkeypatch):
         return usual(n_jobs=n_jobs, **options)
 
     monkeypatch.setattr(image_reader, "Parallel", watched)
-    monkeypatch.setattr(image_reader, "TASK_FILES", 2)
-    for i in range(7):
-        picture(tmp_path / "a" / f"{i}.png", size=(8, 8))
-    load(tmp_path / "a")
-    assert used == [-1]
-
-
-def test_too_many_unreadable_images_are_an_error(photos):
-    for i in range(5):
-        (photos / f"bad{i}.png").write_text("x")
-    with pytest.raises(DataError, match=r"5 of the 15 images in .* cannot be read \(bad0.png: not an image"):
-        load(photos)
-
-
-def test_decompression_bombs_are_refused(photos):
-    picture(photos / "cat" / "bomb.png", mode="1", size=(20_000, 20_000), colour=0)
-    bunch = load(photos)
-    assert list(bunch.skipped) == ["cat/bomb.png"]
-    assert "pixels" in bunch.skipped["cat/bomb.png"]
-
-
-def test_many_images_are_read_by_several_processes_in_order(tmp_path):
+    monkeypatch.setattr(image_reader, "TASK_FILES", 20)
     folder = tmp_path / "many"
-    for i in range(700):
+    for i in range(300):
         picture(folder / f"{i:03}.png", mode="L", size=(8, 8), colour=i % 256)
-    (folder / "350.png").write_text("no image")
+    (folder / "150.png").write_text("no image")
     bunch = load(folder)
-    assert bunch.data[:, 0, 0].tolist() == [i % 256 for i in range(700) if i != 350]
-    assert bunch.item_names[349:351] == ["349.png", "351.png"]
+    assert used == [-1]
+    assert bunch.data[:, 0, 0].tolist() == [i % 256 for i in range(300) if i != 150]
+    assert bunch.item_names[149:151] == ["149.png", "151.png"]
 
 
 def test_more_images_than_fit_in_memory_are_a_file(photos, monkeypatch):

@@ -1,22 +1,24 @@
 import unicodedata
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
 
 from ddclust import DDC
-from ddclust.data.text import StemVectorizer
+from ddclust.data.text import StemVectorizer, tfidf_of_counts
 from ddclust.storage.model_folder import ModelFormatError
 from helpers import edit
+from helpers import quick as quick_fit
 
 SHIPS = ["The ship sailed at dawn", "Ships were sailing home", "A sailor on the ship's deck"]
 BREAD = ["Bakers bake bread", "The baker baked a loaf of bread", "Loaves of baked bread"]
 TEXTS = (SHIPS + BREAD) * 5
 
 
-def quick(**params):
-    return DDC(2, **{"n_init": 1, "max_iter": 30, "learning_rate": 1e-3, "random_state": 0, **params})
+quick = partial(quick_fit, 2, max_iter=3)
 
 
 def test_two_texts_by_hand():
@@ -24,6 +26,13 @@ def test_two_texts_by_hand():
     # Columns sail, ship. idf: ln(3/3) + 1 = 1 and ln(3/2) + 1; counts weigh 1 + ln(count).
     row = np.array([1, (1 + np.log(2)) * (np.log(1.5) + 1)])
     np.testing.assert_allclose(X.toarray(), [row / np.linalg.norm(row), [1, 0]], rtol=1e-6)
+
+
+def test_counts_are_weighted_as_the_texts_they_are_of():
+    texts = ["ships ship sail", "sailing", "ship"]
+    counts = CountVectorizer(analyzer=StemVectorizer().build_analyzer()).fit_transform(texts)
+    expected = StemVectorizer().fit_transform(texts).toarray()
+    np.testing.assert_allclose(tfidf_of_counts(counts).toarray(), expected, rtol=1e-6)
 
 
 def test_only_the_most_frequent_stems_are_kept():
@@ -72,7 +81,7 @@ def test_texts_in_any_container(make):
 
 
 def test_saved_model_takes_raw_text(tmp_path):
-    model = quick(language="porter", n_init=2, n_vote=2).fit(TEXTS)
+    model = quick(language="porter", n_init=2, n_vote=2, max_iter=30).fit(TEXTS)
     model.save(tmp_path / "model")
     assert sorted(file.name for file in (tmp_path / "model").iterdir()) == [
         "model.json",
@@ -91,7 +100,7 @@ def test_saved_model_takes_raw_text(tmp_path):
     [{"stems": ["one"]}, {"stems": 5}, {"language": "klingon"}, {"language": None}, {"stems": None}],
 )
 def test_damaged_vectorizer_is_refused(tmp_path, change):
-    quick(max_iter=2).fit(TEXTS).save(tmp_path / "model")
+    quick().fit(TEXTS).save(tmp_path / "model")
     vectorizer = edit(tmp_path / "model")["vectorizer"]
     edit(tmp_path / "model", vectorizer=vectorizer | change)
     with pytest.raises(ModelFormatError):
@@ -99,7 +108,7 @@ def test_damaged_vectorizer_is_refused(tmp_path, change):
 
 
 def test_twice_the_same_stem_is_refused(tmp_path):
-    quick(max_iter=2).fit(TEXTS).save(tmp_path / "model")
+    quick().fit(TEXTS).save(tmp_path / "model")
     vectorizer = edit(tmp_path / "model")["vectorizer"]
     vectorizer["stems"][0] = vectorizer["stems"][1]
     edit(tmp_path / "model", vectorizer=vectorizer)
@@ -108,7 +117,7 @@ def test_twice_the_same_stem_is_refused(tmp_path):
 
 
 def test_a_fit_on_numbers_forgets_the_words(blobs):
-    model = quick(max_iter=3).fit(TEXTS).fit(blobs[0])
+    model = quick().fit(TEXTS).fit(blobs[0])
     assert not hasattr(model, "vectorizer_")
     with pytest.raises(ValueError, match=r"X is texts, but this DDC was fitted on items of shape \(2,\)"):
         model.predict(TEXTS)
@@ -116,7 +125,7 @@ def test_a_fit_on_numbers_forgets_the_words(blobs):
 
 def test_numbers_for_a_model_of_texts(blobs):
     with pytest.raises(ValueError, match="features"):
-        quick(max_iter=3).fit(TEXTS).predict(blobs[0])
+        quick().fit(TEXTS).predict(blobs[0])
 
 
 @pytest.mark.parametrize(

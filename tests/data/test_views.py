@@ -1,5 +1,7 @@
 """Several views of the same items: reading, scaling, the fused network, and what users do wrong."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -13,11 +15,9 @@ from ddclust.data.views import ViewItems, ViewsNetwork, is_views, scaling_of_vie
 from ddclust.datasets import load_digits
 from ddclust.networks import ConvNet, MultiViewNet
 from ddclust.storage.model_folder import ModelFormatError
+from helpers import quick as quick_fit
 
-
-def quick(**params):
-    options = {"n_init": 1, "max_iter": 40, "n_jobs": 1, "random_state": 0}
-    return DDC(params.pop("n_clusters", 3), **(options | params))
+quick = partial(quick_fit, max_iter=5)
 
 
 @pytest.fixture
@@ -26,11 +26,6 @@ def views(rng):
     vectors = rng.normal(size=(120, 5)) + 4 * np.eye(3, 5)[centres]
     images = (rng.random((120, 9, 10, 3)) * 60 + 60 * centres[:, None, None, None]).astype(np.uint8)
     return [vectors, images]
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
 
 
 def test_each_view_reaches_its_network_as_it_would_alone(views):
@@ -74,12 +69,13 @@ def test_soft_start_reaches_the_fused_network():
     torch.testing.assert_close(10 * soft, he)
 
 
+@pytest.mark.slow
 def test_two_views_that_each_show_a_part_are_better_than_either(rng):
     # The first view tells clusters 0 and 1 from 2, the second 0 from 1 and 2.
     truth = np.repeat(np.arange(3), 100)
     first = rng.normal(size=(300, 4)) + 6 * (truth == 2)[:, None]
     second = rng.normal(size=(300, 4)) + 6 * (truth == 0)[:, None]
-    options = {"max_iter": 400, "n_init": 2, "learning_rate": 1e-3}
+    options = {"max_iter": 400, "n_init": 2}
     both = clustering_accuracy(truth, quick(**options).fit_predict([first, second]))
     alone = [clustering_accuracy(truth, quick(**options).fit_predict(view)) for view in (first, second)]
     assert both > 0.95
@@ -98,8 +94,12 @@ def test_fit_predict_save_load_resume(views, tmp_path):
     assert np.array_equal(again.predict_proba(views), model.predict_proba(views))
     resumed = quick(checkpoint_dir=tmp_path / "c", n_init=2, n_vote=2).fit(views)
     assert np.array_equal(resumed.probabilities_, model.probabilities_)
-    elsewhere = quick(n_init=2, n_vote=2, n_jobs=2).fit(views)
-    assert np.array_equal(elsewhere.probabilities_, model.probabilities_)
+
+
+@pytest.mark.slow
+def test_worker_processes_get_the_same_views(views):
+    alone, together = (quick(n_init=2, n_jobs=n_jobs).fit(views) for n_jobs in (1, 2))
+    assert np.array_equal(alone.probabilities_, together.probabilities_)
 
 
 def test_a_fit_on_one_view_forgets_the_views(views):
@@ -115,9 +115,9 @@ def test_sparse_and_dense_views(views):
     assert np.array_equal(model.predict([sparse, views[0]]), model.labels_)
 
 
-def test_partners_of_views(views):
+def test_pairs_of_views(views):
     model = quick(augment="noise", neighbors=3).fit([views[0], views[0] + 1])
-    assert "partners" in model.runs_[0]["terms"]
+    assert "pairs" in model.runs_[0]["terms"]
 
 
 @pytest.mark.parametrize(
@@ -173,5 +173,5 @@ def test_halves_of_digits_as_views():
         digits.data[:, :, :4].reshape(len(digits.data), -1),
         digits.data[:, :, 4:].reshape(len(digits.data), -1),
     ]
-    model = quick(n_clusters=10, max_iter=60, learning_rate=1e-3).fit(halves)
+    model = quick(n_clusters=10, max_iter=20).fit(halves)
     assert len(model.labels_) == len(digits.data)

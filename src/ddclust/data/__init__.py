@@ -1,1 +1,1 @@
-"""What comes in: items, batches, texts, links, neighbours, and their checks."""
+"""The user's data: reading, checking, scaling and batching it; texts, views, links and neighbours."""

@@ -1,4 +1,4 @@
-"""From items to float32 batches: their layout and scaling, and access by index."""
+"""From items to float32 batches: layout, scaling and access by index."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ddclust.data.items import (
     Items,
     SparseItems,
     blocks,
+    exact_float,
     memory_map,
     release_pages,
     resident_file_bytes,
@@ -23,7 +24,7 @@ from ddclust.data.items import (
     with_short_indices,
 )
 
-# So much of a memory map may count as ours before its pages are let go of.
+# The part of a memory map that may stay in memory before its pages are released.
 MAPPED_BYTES = 128 * 2**20
 ROWS_AT_ONCE = 1024
 
@@ -31,7 +32,7 @@ ROWS_AT_ONCE = 1024
 def channel_axis(item_shape: tuple[int, ...]) -> int | None:
     """The axis of an item that holds its channels, or None for vectors and (h, w) images.
 
-    Of the first and the last axis it is the shorter one; the last if they are equal.
+    It is the shorter of the first and the last axis, or the last if they are equal.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def channel_axis(item_shape: tuple[int, ...]) -> int | None:
 
 
 def input_shape(item_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """What the network sees: (d,) for vectors, (channels, height, width) for images.
+    """The shape of an item as the network sees it: (d,) for vectors, (channels, height, width) for images.
 
     Examples
     --------
@@ -58,8 +59,21 @@ def input_shape(item_shape: tuple[int, ...]) -> tuple[int, ...]:
     return item_shape
 
 
+def in_network_layout(x: Tensor, item_shape: tuple[int, ...]) -> Tensor:
+    """A batch of the user's items in the network's layout, that of :func:`input_shape`.
+
+    Examples
+    --------
+    >>> in_network_layout(torch.zeros(5, 32, 32, 3), (32, 32, 3)).shape
+    torch.Size([5, 3, 32, 32])
+    """
+    if len(item_shape) == 2:
+        return x.unsqueeze(1)
+    return x.movedim(-1, 1) if channel_axis(item_shape) == 2 else x
+
+
 def in_items_layout(x: Tensor, item_shape: tuple[int, ...]) -> Tensor:
-    """A batch in the network's layout, laid out as the user's items are: the way back from :func:`input_shape`.
+    """A batch in the layout of the user's items: the inverse of :func:`in_network_layout`.
 
     Examples
     --------
@@ -75,8 +89,8 @@ def in_items_layout(x: Tensor, item_shape: tuple[int, ...]) -> Tensor:
 class Scaling:
     """``(x - shift) * scale``, per feature of a vector or per channel of an image.
 
-    ``shift`` and ``scale`` broadcast against a batch as the user lays it out. They are applied before
-    the conversion to float32, so that values far from zero (time stamps, say) keep their digits.
+    ``shift`` and ``scale`` broadcast against a batch in the user's layout. They are applied before the conversion
+    to float32, so that values far from zero, such as time stamps, keep their digits.
     """
 
     item_shape: tuple[int, ...]
@@ -85,7 +99,7 @@ class Scaling:
 
     @property
     def is_of_bytes(self) -> bool:
-        """Whether it takes values from 0 to 255, of images."""
+        """Whether it scales images with values from 0 to 255."""
         return len(self.item_shape) > 1 and self.scale.shape == ()
 
     @staticmethod
@@ -100,11 +114,11 @@ class Scaling:
 
     @classmethod
     def of(cls, X: Items) -> Scaling:
-        """The default for items.
+        """The default scaling of items.
 
-        Vectors: zero mean and unit variance per feature. Sparse vectors: one factor for all features
-        that brings the mean square to 1, since zeros must stay zeros and rare words rare. Images: uint8
-        from [0, 255] to [0, 1], other types from each channel's range to [0, 1].
+        Vectors get zero mean and unit variance per feature. Sparse vectors are multiplied by one factor that brings
+        the mean square to 1, since zeros must stay zeros and rare words rare. uint8 images are scaled from [0, 255]
+        to [0, 1], other images from each channel's range to [0, 1].
         """
         item_shape = tuple(X.shape[1:])
         if isinstance(X, SparseItems):
@@ -117,7 +131,7 @@ class Scaling:
 
     @classmethod
     def to_unit_mean_square(cls, X: Items, *, center: bool = False) -> Scaling:
-        """One factor for all values, which brings their mean square to 1; with ``center`` less their common mean."""
+        """One factor that brings the mean square of all values to 1; with ``center``, their common mean is subtracted."""
         item_shape = tuple(X.shape[1:])
         shape = cls.shape(item_shape, of_bytes=False)
         mean, factor = _unit_mean_square(X, center)
@@ -125,21 +139,19 @@ class Scaling:
 
     def __call__(self, batch: NDArray) -> Tensor:
         """The batch as the network takes it: float32, channels before height and width."""
-        exact = np.float32 if batch.dtype.itemsize <= 2 or batch.dtype == np.float32 else np.float64
+        exact = exact_float(batch.dtype)
         # astype always copies here: the user's array is never written to.
         scaled: NDArray[np.floating] = batch.astype(exact)
-        with np.errstate(over="ignore"):  # what overflows is reported by who uses the batch
+        with np.errstate(over="ignore"):  # values that overflow are reported where the batch is used
             if self.shift.any():
                 scaled -= self.shift.astype(exact)
             scaled *= self.scale.astype(exact)
             x = torch.from_numpy(scaled.astype(np.float32, copy=False))
-        if len(self.item_shape) == 2:
-            return x.unsqueeze(1)
-        return x.movedim(-1, 1) if channel_axis(self.item_shape) == 2 else x
+        return in_network_layout(x, self.item_shape)
 
 
 class BatchSource:
-    """Scaled float32 batches of items, by index or slice."""
+    """Scaled float32 batches of items, by indices or slice."""
 
     def __init__(self, items: Items, scaling: Scaling) -> None:
         self.items = items
@@ -160,7 +172,7 @@ class BatchSource:
         return batch
 
     def vectors(self) -> Any:
-        """All items at once, as rows of floats: scaled and flattened or, of sparse ones, the CSR matrix as it is."""
+        """All items as rows of floats: scaled and flattened, or the unscaled CSR matrix of sparse items."""
         if isinstance(self.items, SparseItems):
             matrix = with_short_indices(self.items.matrix)
             return matrix if matrix.dtype.kind == "f" else matrix.astype(np.float32)
@@ -176,7 +188,7 @@ class BatchSource:
 
 
 def _standardisation(X: Items) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shift and scale to zero mean and unit variance per column; constant columns are only shifted."""
+    """Shift and scale for zero mean and unit variance per column; constant columns are only shifted."""
     scaler = StandardScaler()
     with np.errstate(over="ignore", invalid="ignore"):
         for block in blocks(X):
@@ -191,7 +203,7 @@ def _standardisation(X: Items) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 def _unit_range(X: Items, axis: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shift and scale from each channel's range to [0, 1], shaped to broadcast against a batch."""
+    """Shift and scale from each channel's range to [0, 1]; both broadcast against a batch."""
     over = tuple(i for i in range(len(X.shape)) if axis is None or i != axis + 1)
     ends = [(b.min(axis=over, keepdims=True)[0], b.max(axis=over, keepdims=True)[0]) for b in blocks(X)]
     lowest = np.min([low for low, _ in ends], axis=0)
@@ -203,12 +215,12 @@ def _unit_range(X: Items, axis: int | None) -> tuple[NDArray[np.float64], NDArra
 
 
 def _unit_mean_square(X: Items, center: bool) -> tuple[float, float]:
-    """The mean of all values, zeros included, or 0 without ``center``; what brings the mean square from there to 1."""
+    """The mean of all values, zeros included (0 without ``center``), and the factor for a unit mean square around it."""
     values = X.matrix.data if isinstance(X, SparseItems) else X
     largest = max((float(np.abs(block.astype(np.float64)).max()) for block in blocks(values)), default=0.0)
     if largest == 0:
         return 0.0, 1.0
-    # Divided by the largest value, so that no square overflows.
+    # Values are divided by the largest one, so that no square overflows.
     n = float(np.prod(X.shape))
     mean = (
         sum(float((block / largest).sum(dtype=np.float64)) for block in blocks(values)) / n if center else 0.0
@@ -220,7 +232,7 @@ def _unit_mean_square(X: Items, center: bool) -> tuple[float, float]:
 
 
 class Sample:
-    """Some items of a source, as a source."""
+    """Some of the items of a source, as a source of their own."""
 
     def __init__(self, source: BatchSource, items: NDArray[np.intp]) -> None:
         self.source = source
@@ -237,7 +249,7 @@ class Sample:
 
 
 def random_items(n: int, most: int, seed: int) -> NDArray[np.intp]:
-    """All n places or, if these are too many, a random sample of them, in their order.
+    """All positions up to n or, if there are more than ``most``, a sorted random sample of them.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""The user's data, whatever holds it, as items: something with a shape and a type that gives a dense array for
-a slice or an array of indices.
+"""Items: data with a shape and a dtype that gives a dense array for a slice or an array of indices.
 
-An array is that already. The classes here make it of what is sparse, computed or stored in pieces. The data is
-never copied as a whole: each batch is read on its own.
+An array is items already. The classes here do the same for data that is sparse, computed or stored in chunks. The
+data is never copied as a whole: each batch is read on its own.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ BLOCK_BYTES = 64 * 2**20
 
 
 class Items(Protocol):
-    """``len(items)`` items; ``items[indices]`` is a dense array of those asked for."""
+    """``items[indices]`` is a dense array of the items asked for."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -36,7 +35,7 @@ class Items(Protocol):
 
 
 class SparseItems:
-    """The rows of a CSR matrix, made dense only when they are asked for.
+    """The rows of a CSR matrix, made dense only when asked for.
 
     Examples
     --------
@@ -59,10 +58,10 @@ class SparseItems:
 
 
 class DatasetItems:
-    """The inputs of a map-style torch ``Dataset``; the second half of an (input, label) pair is ignored.
+    """The inputs of a map-style torch ``Dataset``; labels in (input, label) pairs are ignored.
 
-    Every value is checked as it is read, since there is no array to check beforehand. A fit reads an item many
-    times: with random transforms it cannot be repeated exactly, nor go on from a checkpoint.
+    Every value is checked as it is read, since there is no array to check beforehand. A fit reads each item many
+    times: with random transforms it cannot be repeated exactly, nor resumed from a checkpoint.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -85,40 +84,40 @@ class DatasetItems:
             if value.shape != self.shape[1:]:
                 raise ValueError(
                     f"Item {number} of the Dataset has shape {value.shape}, the first one has {self.shape[1:]};"
-                    " resize or crop them to one shape."
+                    " resize or crop all to the same shape."
                 )
             if not np.can_cast(value.dtype, self.dtype, "same_kind"):
                 raise ValueError(
                     f"Item {number} of the Dataset is of type {value.dtype}, the first one of {self.dtype}; convert"
-                    " them to one type."
+                    " all to the same type."
                 )
             batch[row] = value
-        _refuse_non_finite(batch, numbers)
+        refuse_non_finite(batch, numbers)
         return batch
 
     @staticmethod
     def _input(number: int, sample: Any) -> NDArray:
         is_pair = isinstance(sample, tuple) or (isinstance(sample, list) and hasattr(sample[0], "shape"))
         value = as_array(sample[0] if is_pair else sample)
-        if value.dtype.kind not in "biuf":
+        if not is_numeric(value.dtype):
             raise ValueError(
                 f"Item {number} of the Dataset is a {type(sample).__name__}; it must be an array of numbers, a"
-                " tensor or an image, or a pair (input, label) that begins with one."
+                " tensor or an image, or a pair (input, label) whose input is one."
             )
         return value
 
 
 class BlockItems:
-    """Items that are read and shuffled in blocks, for zarr, HDF5, compressed or slow storage.
+    """Items that are read and shuffled in blocks, for zarr, HDF5, and compressed or slow storage.
 
-    A random order visits a few blocks at a time, so each is read once per epoch.
+    A random order visits a few blocks at a time, so that each block is read once per epoch.
 
     Parameters
     ----------
-    stored : object with ``shape``, ``dtype`` and slices
-        A zarr array, an h5py data set, a memory map on a slow disk.
+    stored : object with ``shape`` and ``dtype`` that can be sliced
+        A zarr array, an h5py data set or a memory map on a slow disk, for example.
     block_length : int, optional
-        Items per block: by default whole chunks of the storage, about 4 MB.
+        Items per block; by default whole chunks of the storage, about 4 MB.
 
     Examples
     --------
@@ -134,7 +133,7 @@ class BlockItems:
     def __init__(self, stored: Any, block_length: int | None = None) -> None:
         if not (hasattr(stored, "shape") and hasattr(stored, "dtype")) or hasattr(stored, "indptr"):
             raise TypeError(
-                f"BlockItems takes an array, or storage that looks like one, not a {type(stored).__name__}."
+                f"BlockItems takes an array, or storage that behaves like one, not a {type(stored).__name__}."
             )
         if block_length is not None and (int(block_length) != block_length or block_length < 1):
             raise ValueError(f"block_length={block_length} must be a whole number of at least 1.")
@@ -165,7 +164,7 @@ class BlockItems:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__ | {"_cache": OrderedDict()}
-        if type(self.stored).__module__.startswith("h5py."):  # its objects do not travel, their names do
+        if _is_hdf5(self.stored):  # its objects cannot be pickled, their names can
             state["stored"] = (self.stored.file.filename, self.stored.name)
         return state
 
@@ -178,7 +177,7 @@ class BlockItems:
             self.stored = h5py.File(path, "r")[name]
 
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """All indices in a random order that stays within a few blocks for a while."""
+        """All indices in a random order that stays within a few blocks at a time."""
         n_blocks = math.ceil(len(self) / self.block_length)
         starts = rng.permutation(n_blocks) * self.block_length
         order = np.empty(len(self), dtype=np.intp)
@@ -200,8 +199,8 @@ class BlockItems:
             return self._cache[number]
         start = number * self.block_length
         stop = min(start + self.block_length, len(self))
-        block = np.array(self.stored[start:stop])  # a copy: of a memory map only this much stays
-        _refuse_non_finite(block, range(start, stop))
+        block = np.array(self.stored[start:stop])  # a copy: the rest of a memory map can be released
+        refuse_non_finite(block, range(start, stop))
         self._cache[number] = block
         if len(self._cache) > self.window_blocks + 1:
             self._cache.popitem(last=False)
@@ -210,7 +209,7 @@ class BlockItems:
 
 
 def with_short_indices(matrix: Any) -> Any:
-    """A CSR matrix whose indices have 32 bits, if they can: much of scikit-learn takes no others.
+    """A CSR matrix with 32-bit indices where they suffice: much of scikit-learn accepts no others.
 
     Examples
     --------
@@ -229,13 +228,30 @@ def with_short_indices(matrix: Any) -> Any:
     return type(matrix)(parts, shape=matrix.shape)
 
 
+def is_numeric(dtype: Any) -> bool:
+    """Whether values of this type are numbers; booleans are."""
+    return np.dtype(dtype).kind in "biuf"
+
+
+def exact_float(dtype: Any) -> type[np.floating]:
+    """The floating type to compute in: float32 where it holds all values exactly, else float64.
+
+    Examples
+    --------
+    >>> exact_float("uint8").__name__, exact_float("int64").__name__
+    ('float32', 'float64')
+    """
+    dtype = np.dtype(dtype)
+    return np.float32 if dtype.itemsize <= 2 or dtype == np.float32 else np.float64
+
+
 def shuffled(items: Items, rng: np.random.Generator) -> NDArray[np.intp]:
-    """The indices of all items in a random order, one that the storage can follow."""
+    """The indices of all items in a random order that suits their storage."""
     return items.order(rng) if isinstance(items, BlockItems) else rng.permutation(len(items))
 
 
 def blocks(items: Items) -> Iterator[NDArray]:
-    """Consecutive items, as many at a time as take about 64 MB in float64."""
+    """All items in consecutive blocks of about 64 MB in float64."""
     step = max(BLOCK_BYTES // (8 * max(math.prod(items.shape[1:]), 1)), 1)
     for start in range(0, len(items), step):
         yield items[start : start + step]
@@ -245,13 +261,13 @@ def blocks(items: Items) -> Iterator[NDArray]:
 def all_equal(items: Items) -> bool:
     """Whether every item is the same."""
     first = items[:1]
-    if (items[:100] != first).any():  # as a rule; the rest need not be read
+    if (items[:100] != first).any():  # usually true, and then the rest need not be read
         return False
     return all((block == first).all() for block in blocks(items))
 
 
 def first_non_finite(items: Items) -> tuple[tuple[int, ...], str] | None:
-    """The place and value of the first NaN or infinity of an array or a CSR matrix, None if there is none."""
+    """The place and value of the first NaN or infinity in an array or CSR matrix, or None."""
     if items.dtype.kind != "f":
         return None
     if isinstance(items, SparseItems):
@@ -264,7 +280,7 @@ def first_non_finite(items: Items) -> tuple[tuple[int, ...], str] | None:
     before = 0
     for block in blocks(items):
         with np.errstate(over="ignore", invalid="ignore"):
-            fine = np.isfinite(block.sum(dtype=np.float64))  # several times faster than to ask every value
+            fine = np.isfinite(block.sum(dtype=np.float64))  # several times faster than checking every value
         if not fine and not np.isfinite(block).all():
             place = tuple(int(i) for i in np.argwhere(~np.isfinite(block))[0])
             value = "NaN" if np.isnan(block[place]) else str(float(block[place]))
@@ -274,7 +290,7 @@ def first_non_finite(items: Items) -> tuple[tuple[int, ...], str] | None:
 
 
 def described_place(place: Sequence[int], column_names: Sequence[str] | None = None) -> str:
-    """A place in words, counted from 0.
+    """A place in an array in words, counted from 0.
 
     Examples
     --------
@@ -291,7 +307,7 @@ def described_place(place: Sequence[int], column_names: Sequence[str] | None = N
 
 
 def fingerprint(data: Any) -> str:
-    """SHA-256 of the shape, type and values of items or a sparse matrix, or of a list of texts."""
+    """SHA-256 of the shape, dtype and values of items or a sparse matrix, or of a list of texts."""
     if isinstance(data, list):
         digest = hashlib.sha256(f"{len(data)} texts".encode())
         for text in data:
@@ -310,16 +326,16 @@ def fingerprint(data: Any) -> str:
 
 
 def release_pages(items: Any) -> None:
-    """Let go of the pages of a memory map: they stay in the system's cache, but count no longer as ours."""
+    """Release the pages of a memory map: they stay in the system's cache but no longer count as ours."""
     mapping = memory_map(items)
     if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def resident_file_bytes() -> int:
-    """How much of mapped files counts as this process's memory; 0 where the system does not tell.
+    """How many bytes of mapped files count as this process's memory; 0 where the system does not tell.
 
-    A page fault may map from 4 KB to 2 MB around the place that was read, so this cannot be counted.
+    A page fault may map from 4 KB to 2 MB around the place that was read, so this cannot be computed from the reads.
     """
     try:
         with open("/proc/self/statm", "rb") as file:
@@ -329,19 +345,17 @@ def resident_file_bytes() -> int:
 
 
 def memory_map(items: Any) -> mmap.mmap | None:
-    """The map under an array that is one or a view of one, if its pages can be let go of without loss."""
-    while isinstance(items, np.ndarray):
-        if isinstance(items, np.memmap):
-            # Private pages ("c", copy on write) hold what the user wrote to them.
-            shared = items.mode != "c" and hasattr(mmap, "MADV_DONTNEED")
-            return getattr(items, "_mmap", None) if shared else None
-        items = items.base
-    return None
+    """The map under an array that is one or a view of one, if its pages can be released without loss."""
+    mapped = _memmap_under(items)
+    # Private pages ("c", copy on write) hold what the user wrote to them.
+    if mapped is None or mapped.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
+        return None
+    return getattr(mapped, "_mmap", None)
 
 
 def as_array(value: Any) -> NDArray:
-    """A tensor, an image or an array as an array."""
-    if hasattr(value, "detach"):  # of torch, wherever it is
+    """A tensor, an image or a nested sequence as an array."""
+    if hasattr(value, "detach"):  # a tensor, on any device
         value = value.detach().cpu()
         value = value.to_dense() if value.is_sparse else value
         value = value.float() if str(value.dtype) == "torch.bfloat16" else value
@@ -349,32 +363,45 @@ def as_array(value: Any) -> NDArray:
 
 
 def for_other_processes(items: Any) -> Any:
-    """The items in a form that another process sees as this one does; None if there is none.
+    """The items in a form that other processes see with the same values, or None if there is no such form.
 
-    Memory maps travel by the name of their file, which says nothing of changes that were not written to it.
+    Memory maps are passed on by the name of their file, so changes that were not written to it would be lost.
     """
-    base = items
-    while isinstance(base, np.ndarray):
-        if isinstance(base, np.memmap):
-            named = base.mode != "c" and base.filename is not None and os.path.exists(base.filename)
-            return items if named else np.array(items)
-        base = base.base
+    mapped = _memmap_under(items)
+    if mapped is not None:
+        named = mapped.mode != "c" and mapped.filename is not None and os.path.exists(mapped.filename)
+        return items if named else np.array(items)
     stored: Any = getattr(items, "stored", None)
-    if type(stored).__module__.startswith("h5py.") and (
-        stored.file.mode != "r" or stored.file.driver == "core"
-    ):
+    if _is_hdf5(stored) and (stored.file.mode != "r" or stored.file.driver == "core"):
         return None
     return items
 
 
-def _numbers(indices: Any, n: int) -> list[int]:
-    return list(range(n)[indices]) if isinstance(indices, slice) else np.asarray(indices).tolist()
-
-
-def _refuse_non_finite(batch: NDArray, numbers: Sequence[int]) -> None:
-    found = first_non_finite(batch)
+def refuse_non_finite(
+    items: Items, numbers: Sequence[int] | None = None, column_names: Sequence[str] | None = None
+) -> None:
+    """Refuse NaN and infinity, saying where the first one is; ``numbers`` are those of the items, from 0 by default."""
+    found = first_non_finite(items)
     if found is not None:
         (row, *rest), value = found
+        place = (row if numbers is None else numbers[row], *rest)
         raise ValueError(
-            f"X holds {value} in {described_place((numbers[row], *rest))}; remove or fill such values."
+            f"X holds {value} in {described_place(place, column_names)}; remove or fill such values first."
         )
+
+
+def _memmap_under(items: Any) -> np.memmap | None:
+    """The memory map that an array is, or is a view of."""
+    while isinstance(items, np.ndarray):
+        if isinstance(items, np.memmap):
+            return items
+        items = items.base
+    return None
+
+
+def _is_hdf5(stored: Any) -> bool:
+    return type(stored).__module__.startswith("h5py.")
+
+
+def _numbers(indices: Any, n: int) -> list[int]:
+    return list(range(n)[indices]) if isinstance(indices, slice) else np.asarray(indices).tolist()

@@ -1,4 +1,4 @@
-"""Pairs of items that must, or must not, share a cluster; contradictions are found before anything is trained."""
+"""Links: pairs of items that must, or must not, share a cluster. Contradictions are found before training."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SHOWN_IN_CHAIN = 12
 
 
 class LinkError(ValueError):
-    """Pairs that are none, or that contradict each other."""
+    """Links that are not pairs of items, or that contradict each other."""
 
 
 class Links(NamedTuple):
-    """Positions of items that must share a cluster, and of those that must not, both (m, 2)."""
+    """Positions of the pairs that must share a cluster, and of those that must not, both (m, 2)."""
 
     must: NDArray[np.intp]
     cannot: NDArray[np.intp]
@@ -32,19 +32,20 @@ def checked_links(
     n_clusters: int,
     item_names: Sequence[str] | None = None,
 ) -> Links:
-    """The pairs as arrays, after a look for what no clustering can satisfy.
+    """The links as arrays, checked for contradictions.
 
-    Items that are linked by a chain of pairs must share a cluster too, so a pair that must not is refused if such a
-    chain joins it. Whether the other pairs can be satisfied with so many clusters is the colouring of a graph, which
-    nobody knows how to decide quickly; it is left to the training.
+    Items joined by a chain of must-links must share a cluster too, so a cannot-link between such items is refused.
+    Whether ``n_clusters`` clusters can satisfy the other cannot-links is a graph colouring problem, for which no fast
+    algorithm is known; it is left to the training.
 
     Parameters
     ----------
     must_link, cannot_link : array-like of int of shape (m, 2), or None
+        Positions of items.
     n_items : int
     n_clusters : int
     item_names : sequence of str, optional
-        What to call items in errors, instead of their numbers.
+        Names for the items in error messages, instead of their positions.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def checked_links(
 
     must = _pairs(must_link, "must_link", n_items)
     cannot = _pairs(cannot_link, "cannot_link", n_items)
-    must = must[must[:, 0] != must[:, 1]]  # every item shares a cluster with itself
+    must = must[must[:, 0] != must[:, 1]]  # always satisfied
     alone = cannot[cannot[:, 0] == cannot[:, 1]]
     if len(alone):
         raise LinkError(f"cannot_link separates item {name(int(alone[0, 0]))} from itself.")
@@ -75,7 +76,7 @@ def checked_links(
     if len(must) and n_groups < n_clusters:
         raise LinkError(
             f"must_link joins the {n_items} items to {n_groups} groups, fewer than n_clusters={n_clusters}; ask for"
-            " fewer clusters, or leave out pairs."
+            " fewer clusters, or remove links."
         )
     contradictory = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
     if len(contradictory):
@@ -92,7 +93,7 @@ def checked_links(
 
 
 def _pairs(given: Any, name: str, n_items: int) -> NDArray[np.intp]:
-    """The pairs as an array (m, 2) of positions."""
+    """The pairs as an array of positions, (m, 2)."""
     if given is None:
         return np.empty((0, 2), dtype=np.intp)
     try:
@@ -119,7 +120,7 @@ def _pairs(given: Any, name: str, n_items: int) -> NDArray[np.intp]:
 
 
 def _chain(graph: Any, first: int, last: int) -> list[int]:
-    """The shortest way along the graph's edges."""
+    """The shortest path between two items of a graph."""
     _, before = breadth_first_order(graph, first, directed=False)
     way = [last]
     while way[-1] != first:

@@ -1,4 +1,4 @@
-"""The nearest neighbours of every item: exact, without an n x n array, the item itself left out."""
+"""The nearest neighbours of every item, without the item itself and without an n x n array."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tqdm import tqdm
 from ddclust.data.batches import BatchSource
 from ddclust.data.items import SparseItems
 
-CHUNK_ROWS = 4096  # of queries: enough work for all cores, and a progress bar that moves
+CHUNK_ROWS = 4096  # queries at a time: enough work for all cores, and a progress bar that moves
 DIFFERENCE_BYTES = 64 * 2**20
-EXACT_ITEMS = 30_000  # up to which all distances take less than half a minute
+EXACT_ITEMS = 30_000  # for so many, all distances take less than half a minute
 SOUGHT_NEIGHBORS = 16
-# Chosen with the classes of AG News in sight: of ten neighbours by words 74 % share the class, by topics 80 %.
+# Tuned on the classes of AG News: 74 % of ten neighbours by words share the class, and 80 % of ten by topics.
 TOPICS, SMOOTHED_OVER = 30, 10
 
 
@@ -37,9 +37,9 @@ def nearest_neighbors(
 ) -> Neighbors:
     """The ``n_neighbors`` nearest other items of each item.
 
-    An item is never its own neighbour, though copies of it may be. Neighbours at the same distance are ordered
-    by index. The search is scikit-learn's: a k-d tree up to 15 dimensions, beyond them all distances, a block at
-    a time. On MNIST (70,000 x 784) the latter takes minutes on two cores, is exact, and needs no other library.
+    An item is never its own neighbour, but its duplicates may be. Neighbours at the same distance are ordered by
+    index. The search is scikit-learn's and exact: a k-d tree up to 15 dimensions, otherwise all distances, one
+    block at a time. On MNIST (70,000 x 784) it takes minutes on two cores.
 
     Parameters
     ----------
@@ -47,10 +47,10 @@ def nearest_neighbors(
     n_neighbors : int
         Less than n_samples.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        The cosine distance is 1 - cos. Items of zeros only have no direction: they count as equal to each other
-        and as orthogonal to everything else.
+        The cosine distance is 1 - cos. Items with only zeros have no direction: they count as equal to each other
+        and as orthogonal to all others.
     verbose : bool or int, default=False
-        Show a progress bar if it takes more than two seconds.
+        Show a progress bar if the search takes more than two seconds.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def nearest_neighbors(
         X = _directions(X)
     indices = _found(centred(X), n_neighbors, verbose)
     distances = _distances(X, indices)
-    order = np.lexsort((indices, distances))  # exact distances may swap what rounding had put in order
+    order = np.lexsort((indices, distances))  # exact distances may differ in order from the rounded ones
     indices = np.take_along_axis(indices, order, axis=1)
     distances = np.take_along_axis(distances, order, axis=1)
     return Neighbors(indices, distances**2 / 2 if metric == "cosine" else distances)
@@ -83,8 +83,9 @@ def neighbor_indices(
 ) -> NDArray[np.int32]:
     """The ``n_neighbors`` nearest other items of each item, (n, n_neighbors), nearest first.
 
-    Exact, by :func:`nearest_neighbors`, up to 30,000 items, and beyond them if pynndescent is not installed
-    (``pip install 'ddclust[neighbors]'``), which takes a tenth of the time on MNIST and finds 98 % of them.
+    Up to 30,000 items the search is exact, by :func:`nearest_neighbors`. For more items it is approximate if
+    pynndescent is installed (``pip install 'ddclust[neighbors]'``), which takes a tenth of the time on MNIST and finds
+    98 % of the neighbours.
 
     Parameters
     ----------
@@ -93,7 +94,11 @@ def neighbor_indices(
         Less than n_samples.
     metric : {"euclidean", "cosine"}, default="euclidean"
     verbose : bool or int, default=False
-        Show progress if it takes more than two seconds.
+        Show progress if the search takes more than two seconds.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_neighbors)
 
     Examples
     --------
@@ -123,14 +128,21 @@ def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int =
 
 
 def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
-    """Texts where they can be compared though they share few words: (n, 30), for the cosine.
+    """Texts as vectors that the cosine compares by topic, even where they share few words.
 
-    To the direction of each row the mean direction of its ten nearest rows is added, and latent semantic analysis (a
-    truncated singular value decomposition) reduces the sums to 30 dimensions, or fewer if there are not so many.
+    The mean direction of its ten nearest rows is added to the direction of each row. Latent semantic analysis (a
+    truncated singular value decomposition) then reduces the sums to 30 dimensions, or to all if there are fewer.
 
     Parameters
     ----------
     X : CSR matrix of shape (n_samples, n_features)
+        TF-IDF of the texts.
+    verbose : bool or int, default=False
+        Show progress if the search for neighbours takes more than two seconds.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, min(30, n_features))
 
     Examples
     --------
@@ -146,7 +158,7 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
     smooth = normalize(directions + means @ directions)
     if n_features == 1:
         return smooth.toarray()
-    with np.errstate(divide="ignore", invalid="ignore"):  # rows that are all the same explain no variance
+    with np.errstate(divide="ignore", invalid="ignore"):  # identical rows explain no variance
         return TruncatedSVD(min(TOPICS, n_features), random_state=0).fit_transform(smooth)
 
 
@@ -158,10 +170,10 @@ def _check_number(n_neighbors: int, n: int) -> None:
 
 
 def _approximate(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int32]:
-    """Most of the nearest neighbours by Euclidean distance, by descent along a graph of neighbours."""
+    """Most of the nearest neighbours by Euclidean distance, found by descent on a graph of neighbours."""
     from pynndescent import NNDescent
 
-    # The descent needs a graph with more neighbours than a few; those that are asked for are its nearest.
+    # The descent needs a graph with enough neighbours, of which only the nearest are kept.
     n_sought = max(n_neighbors + 1, SOUGHT_NEIGHBORS)
     n = X.shape[0]
     with tqdm(total=n, unit="item", desc="finding neighbours", disable=not verbose) as bar:
@@ -169,11 +181,13 @@ def _approximate(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.in
         bar.update(n)
     rows = np.arange(n)
     indices = _without_itself(found[:, : n_neighbors + 1], rows)
-    return np.where(indices < 0, rows[:, None], indices).astype(np.int32)  # itself, where none was found
+    return np.where(indices < 0, rows[:, None], indices).astype(
+        np.int32
+    )  # the item itself where none was found
 
 
 def _directions(X: Any) -> Any:
-    """Rows of length one; rows of zeros get a direction of their own in one more column."""
+    """Rows of unit length; rows of zeros share a direction of their own, in one more column."""
     X = normalize(X)
     is_empty = row_norms(X) == 0
     if not is_empty.any():
@@ -184,9 +198,9 @@ def _directions(X: Any) -> Any:
 
 
 def centred(X: Any) -> Any:
-    """Dense data around its mean, where the quadratic expansion of distances does not cancel digits.
+    """Dense data minus its mean, so that the quadratic expansion of distances loses no digits.
 
-    Sparse data stays as it is.
+    Sparse data is left as it is.
     """
     if scipy.sparse.issparse(X):
         return X
@@ -194,7 +208,7 @@ def centred(X: Any) -> Any:
 
 
 def _found(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
-    """Indices of the nearest neighbours without the item itself, (n, k), in no certain order."""
+    """Indices of the nearest neighbours without the item itself, (n, k), in no particular order."""
     n = X.shape[0]
     search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
     indices = np.empty((n, n_neighbors), dtype=np.int64)
@@ -208,14 +222,14 @@ def _found(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
 
 
 def _without_itself(found: NDArray, rows: NDArray[np.int64]) -> NDArray:
-    """Each row's candidates without the row itself or, where copies have taken its place, without the last one."""
+    """Each row's candidates without the row itself or, where duplicates took its place, without the last one."""
     is_itself = found == rows[:, None]
     is_itself[~is_itself.any(axis=1), -1] = True
     return found[~is_itself].reshape(len(found), -1)
 
 
 def _distances(X: Any, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Distances to the neighbours by differences, so that those of copies are exactly zero."""
+    """Distances to the neighbours from differences, so that those of duplicates are exactly zero."""
     n, k = indices.shape
     is_sparse: bool = scipy.sparse.issparse(X)
     distances = np.empty((n, k))

@@ -10,24 +10,26 @@ from itertools import islice
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfTransformer, TfidfVectorizer
 
-LONGEST_WORD = 100  # what is longer is no word but data
+LONGEST_WORD = 100  # longer runs of letters are data, not words
 
 
 class StemVectorizer(TfidfVectorizer):
-    """Rows of length one: (1 + log term count) x inverse document frequency of the most frequent word stems.
+    """Texts to TF-IDF vectors of their most frequent word stems.
 
-    Words are runs of two letters or more, of any alphabet, in lower case. English stop words are left out; in other languages frequent words
-    have little weight, but are not left out.
+    An entry is (1 + log term count) x inverse document frequency, and rows have unit length. Words are runs of at
+    least two letters of any alphabet, in lower case. English stop words are left out; other languages keep theirs,
+    with little weight.
 
     Parameters
     ----------
     language : str, default="english"
-        Whose stems: one of Snowball's, such as "german", "french", "norwegian" or "porter".
+        The language of the Snowball stemmer, such as "german", "french", "norwegian" or "porter".
     max_features : int, default=2000
-        How many stems, the most frequent ones of the texts.
+        The number of stems to keep, the most frequent ones in the texts.
 
     Examples
     --------
@@ -50,24 +52,38 @@ class StemVectorizer(TfidfVectorizer):
         return self
 
     def fit_transform(self, raw_documents: Iterable[str], y: object = None) -> Any:
-        """The vectors of the texts that decide on the stems, as a CSR matrix."""
+        """Learn the stems and return the vectors of the texts, a CSR matrix."""
         try:
             return super().fit_transform(raw_documents)
         except ValueError as error:
             if "empty vocabulary" not in str(error):
                 raise
             raise ValueError(
-                "Not one of the texts holds a word: there are no letters, or English stop words only."
+                "Not one of the texts holds a word: they have no letters, or only English stop words."
             ) from error
 
     @classmethod
     def from_stems(cls, language: str, stems: list[str], idf: NDArray[np.float64]) -> Self:
-        """A fitted vectorizer from what it has learned."""
+        """A fitted vectorizer from its stems and their weights."""
         vectorizer = cls(language, max_features=max(len(stems), 1))
         vectorizer.vocabulary_ = {stem: column for column, stem in enumerate(stems)}
         vectorizer.fixed_vocabulary_ = False
         vectorizer.idf_ = idf.astype(np.float32)
         return vectorizer
+
+
+def tfidf_of_counts(counts: Any) -> Any:
+    """TF-IDF of a sparse matrix of term counts, weighted as :class:`StemVectorizer` does.
+
+    Examples
+    --------
+    >>> tfidf_of_counts(scipy.sparse.csr_array([[3, 0], [0, 1]])).toarray()
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    return scipy.sparse.csr_array(
+        TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(np.float32))
+    )
 
 
 class _StemsOf:
@@ -101,7 +117,7 @@ class _StemsOf:
 
 @cache
 def _word_pattern() -> re.Pattern[str]:
-    """A letter, then letters and the marks that many scripts put on them, which Python does not count as letters."""
+    """A letter, then letters and the combining marks of many scripts, which Python does not count as letters."""
     letters, marks = (
         r"[^\W\d_]",
         "".join(c for c in map(chr, range(2**16)) if unicodedata.category(c)[0] == "M"),
@@ -119,12 +135,12 @@ def is_text(X: Any) -> bool:
 
 
 def checked_texts(X: Iterable[Any]) -> list[str]:
-    """The texts as a list; refuses what is none."""
+    """The texts as a list; items that are not texts are refused."""
     texts = list(X)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(
-                f"X holds texts, but item {number} is of type {type(text).__name__}; replace it by a text, which may be"
-                " empty."
+                f"X holds texts, but item {number} is of type {type(text).__name__}; replace it by a text, possibly an"
+                " empty one."
             )
     return texts

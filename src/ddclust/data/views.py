@@ -1,6 +1,6 @@
-"""Several views of the same items, taken as one: an item is the values of all its views in a row.
+"""Several views of the same items as one: an item is the values of all its views, one after the other.
 
-Whatever reads, scales, saves or predicts items need not know of views. Only the network takes them apart again.
+The code that reads, scales, saves or predicts items need not know about views. Only the network separates them again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ddclust.data.batches import Scaling
 from ddclust.data.items import Items
 
-# A list of so few arrays is a list of views; nobody clusters so few images.
+# A list of so few arrays is a list of views: nobody clusters so few images.
 MOST_VIEWS = 9
 
 
 class ViewItems:
-    """Items whose values are those of several views, flattened, one after the other.
+    """Items made of several views, flattened and joined.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class ViewItems:
 
 
 def is_views(X: Any) -> bool:
-    """Whether X is a list of views: from two to nine arrays, sparse matrices or Datasets, or None where one is missing.
+    """Whether X is a list of views: two to nine arrays or sparse matrices, with None for a view that is missing.
 
     Examples
     --------
@@ -58,22 +58,21 @@ def is_views(X: Any) -> bool:
 
 
 def check_views(X: Sequence[Any]) -> None:
-    """Refuse views that are missing, or of different numbers of items."""
+    """Refuse views that are missing or that have different numbers of items."""
     for number, view in enumerate(X):
         if view is None:
             raise ValueError(
-                f"View {number} of X is missing; every item needs all {len(X)} views. Leave the view out for all items, or"
-                " fill it in."
+                f"View {number} of X is missing; every item needs all {len(X)} views. Leave this view out, or fill it in."
             )
     lengths = [view.shape[0] for view in X]
     if len(set(lengths)) > 1:
         raise ValueError(
-            f"The views of X have {', '.join(map(str, lengths))} items; every view needs a row for each item."
+            f"The views of X have {', '.join(map(str, lengths))} items; every view must have one row per item."
         )
 
 
 def scaling_of_views(items: ViewItems) -> Scaling:
-    """Each view in the scaling that it would have by itself."""
+    """The scaling that gives each view the scaling it would have by itself."""
     shift, scale = [], []
     for view, shape in zip(items.views, items.view_shapes, strict=True):
         own = Scaling.of(view)

@@ -1,4 +1,4 @@
-"""Files that are written in full or not at all, and folders that one process has for itself."""
+"""Files that are written in full or not at all, and locks that reserve a folder for one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, Any
 
 try:
     import fcntl
-except ImportError:  # not on Windows
+except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 

@@ -1,1 +1,18 @@
-"""One file per named data set."""
+"""Named data sets: one file each, which declares its sets in ``SETS``."""
+
+from ddclust.data.named import agnews, circles, digits, mnist, rcv1, reuters21578, seals
+from ddclust.data.named.declaration import NamedSet
+
+# In the order in which they are listed to users.
+NAMED: dict[str, NamedSet] = {
+    declared.name: declared
+    for declared in (
+        *circles.SETS,
+        *digits.SETS,
+        *mnist.SETS,
+        *seals.SETS,
+        *rcv1.SETS,
+        *reuters21578.SETS,
+        *agnews.SETS,
+    )
+}

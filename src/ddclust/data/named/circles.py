@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
+from ddclust.data.named.declaration import NamedSet
 from ddclust.data.readers.bunch import make_bunch
 
 
 def load_circles(n_samples: int = 1000, *, random_state: int | np.random.RandomState | None = 0) -> Bunch:
-    """Points of a disc (class 0) and of a ring around it (class 1), half of each.
+    """Points of a disc (class 0) and of a ring around it (class 1), half of the points in each.
 
     Parameters
     ----------
@@ -38,3 +39,15 @@ def load_circles(n_samples: int = 1000, *, random_state: int | np.random.RandomS
         name="circles",
         about="A disc inside a ring, synthetic, two classes.",
     )
+
+
+SETS = (
+    NamedSet(
+        "circles",
+        load_circles,
+        size="1,000 x 2",
+        classes=2,
+        origin="synthetic, as in the paper",
+        licence="none needed",
+    ),
+)

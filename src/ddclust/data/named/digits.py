@@ -1,15 +1,16 @@
-"""scikit-learn's embedded handwritten digits."""
+"""The small handwritten digits that come with scikit-learn."""
 
 from __future__ import annotations
 
 import sklearn.datasets
 from sklearn.utils import Bunch
 
+from ddclust.data.named.declaration import NamedSet
 from ddclust.data.readers.bunch import make_bunch
 
 
 def load_digits() -> Bunch:
-    """1797 grey images of 8x8 pixels, ten classes; they come with scikit-learn.
+    """1,797 grey images of 8x8 pixels in ten classes; they come with scikit-learn.
 
     Returns
     -------
@@ -28,3 +29,15 @@ def load_digits() -> Bunch:
         name="digits",
         about="Handwritten digits of 8x8 pixels, ten classes, from scikit-learn (UCI, CC BY 4.0).",
     )
+
+
+SETS = (
+    NamedSet(
+        "digits",
+        load_digits,
+        size="1,797 x 8 x 8",
+        classes=10,
+        origin="UCI, comes with scikit-learn",
+        licence="CC BY 4.0",
+    ),
+)

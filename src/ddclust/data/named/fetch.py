@@ -1,4 +1,4 @@
-"""Data that scikit-learn's fetchers bring: fetched once, then kept in the cache as plain arrays."""
+"""Data from scikit-learn's fetchers: downloaded once, then cached as plain arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ddclust.storage.atomic import write_file
 def fetched(
     file: str, keys: set[str], fetch: Callable[[Path], dict[str, NDArray]], data_set: str, what_to_put: str
 ) -> dict[str, NDArray]:
-    """The arrays of a file in the cache, made by ``fetch`` if it is not there."""
+    """The arrays of a cached file, which ``fetch`` makes if it does not exist."""
     path = find(file)
     if path is not None:
         arrays = open_npz(path)

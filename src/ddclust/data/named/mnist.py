@@ -6,15 +6,18 @@ import gzip
 import hashlib
 import struct
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from ddclust.data.named.declaration import NamedSet
 from ddclust.data.named.fetch import fetched
+from ddclust.data.named.sampling import sample_of_classes
 from ddclust.data.named.store import DataFile, find, need, where_to
-from ddclust.data.readers.bunch import DataError, drawn_of_classes, make_bunch
+from ddclust.data.readers.bunch import DataError, make_bunch
 
 # Train before test, images before labels.
 FILES = (
@@ -32,22 +35,23 @@ FILES = (
     ),
 )
 FETCHED_FILE = "mnist-openml.npz"
-# Of all pixels and all labels, in that order.
+# Of all pixels, then all labels.
 CONTENT_SHA256 = "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
-# Images of each digit in "mnist-unequal": each digit a little rarer than the one before, nines a tenth of the zeros.
+# Images of each digit in "mnist-unequal": each digit is a little rarer than the one before, and there are ten times
+# as many zeros as nines.
 UNEQUAL = tuple(round(6300 * 10 ** (-digit / 9)) for digit in range(10))
 
 
 def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] | None = None) -> Bunch:
-    """28x28 grey images of the digits 0 to 9, training and test part together, or of some digits only.
+    """28x28 grey images of handwritten digits, all or some of them, from the training and test parts together.
 
     Parameters
     ----------
     classes : sequence of int, default=range(10)
-        The digits to keep. The three-class set that goes by the name "mnist-3" is 0, 1 and 2; the paper
-        does not say which ones it took.
+        The digits to keep. The data set "mnist-3" has 0, 1 and 2; the paper does not say which three it used.
     per_class : sequence of int, optional
-        So many images of each of these digits in turn, drawn at random, as in the set "mnist-unequal"; by default all.
+        The number of images drawn at random from each of these digits, as in the data set "mnist-unequal"; by
+        default all images are kept.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def load_mnist(classes: Sequence[int] = range(10), *, per_class: Sequence[int] |
     keep = np.flatnonzero(np.isin(labels, classes))
     if per_class is not None:
         keep = keep[
-            drawn_of_classes(labels[keep], dict(zip(classes, per_class, strict=True)), random_state=0)
+            sample_of_classes(labels[keep], dict(zip(classes, per_class, strict=True)), random_state=0)
         ]
     return make_bunch(
         images[keep],
@@ -79,6 +83,28 @@ def _name(classes: Sequence[int], per_class: Sequence[int] | None) -> str:
     return some if per_class is None else f"{some}-unequal"
 
 
+def _mnist_set(
+    name: str, n_images: int, classes: Sequence[int] = range(10), per_class: tuple[int, ...] | None = None
+) -> NamedSet:
+    return NamedSet(
+        name,
+        partial(load_mnist, classes, per_class=per_class),
+        size=f"{n_images:,} x 28 x 28",
+        classes=len(classes),
+        origin="LeCun, Cortes; OpenML mnist_784",
+        licence="CC BY-SA 3.0 (as commonly given)",
+        files=tuple(file.path for file in FILES),
+        fetched_file=FETCHED_FILE,
+    )
+
+
+SETS = (
+    _mnist_set("mnist", 70_000),
+    _mnist_set("mnist-3", 21_770, range(3)),
+    _mnist_set("mnist-unequal", sum(UNEQUAL), per_class=UNEQUAL),
+)
+
+
 def _read_idx(path: Path) -> NDArray[np.uint8]:
     """An array of bytes in the IDX format."""
     content = gzip.decompress(path.read_bytes())
@@ -88,7 +114,7 @@ def _read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def _from_openml() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The same images from OpenML, kept in the cache in a form that is quick to read."""
+    """The same images from OpenML, cached as arrays that are quick to read."""
 
     def fetch(data_home: Path) -> dict[str, NDArray]:
         from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Where the files of named data sets are: in the folder DDCLUST_DATA, else in the user's cache."""
+"""Where the files of named data sets are: in the folder DDCLUST_DATA, or in the user's cache."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ DATA_VARIABLE = "DDCLUST_DATA"
 
 
 class DataFile(NamedTuple):
-    """A file by its path in a data folder, and what it must contain."""
+    """A file: its path in a data folder, and the hash of its content."""
 
     path: str
     sha256: str
 
 
 def cache_folder() -> Path:
-    """The user's own place for data that was downloaded or put there."""
+    """The user's cache folder for data."""
     return platformdirs.user_cache_path("ddclust")
 
 
 def find(path: str) -> Path | None:
-    """The file of that relative path in the first place that has it."""
+    """The file with that relative path, in the first folder that has it."""
     given = os.environ.get(DATA_VARIABLE)
     places = [*([Path(given)] if given else []), cache_folder()]
     return next((place / path for place in places if (place / path).is_file()), None)
 
 
 def need(file: DataFile, data_set: str) -> Path:
-    """The file, found and with the right content."""
+    """The path of the file; it must exist and have the right content."""
     path = find(file.path)
     if path is None:
         raise DataError(f"The data set {data_set!r} is not at hand: put the file {file.path!r} {where_to()}.")
@@ -49,7 +49,7 @@ def need(file: DataFile, data_set: str) -> Path:
 
 
 def where_to() -> str:
-    """The places for a file, in words."""
+    """Where a user may put a file, in words."""
     given = os.environ.get(DATA_VARIABLE)
     folder = f"into a folder that the environment variable {DATA_VARIABLE} names"
     if given:

@@ -1,1 +1,1 @@
-"""One file per kind of data that can be read from disk."""
+"""Files and folders to data: one file per kind of format, collected in ``files.FORMATS``."""

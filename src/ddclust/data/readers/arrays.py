@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from ddclust.data.items import SparseItems, described_place, first_non_finite
-from ddclust.data.readers.bunch import DataError, Reading, make_bunch
+from ddclust.data.readers.bunch import DataError, make_bunch
+from ddclust.data.readers.formats import Format, ReadOptions
 
 DATA_KEYS = ("X", "x", "data", "images")
 TARGET_KEYS = ("y", "target", "labels")
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
-# What numpy and zipfile raise for files that are not what their names say.
+# What numpy and zipfile raise for damaged files.
 UNREADABLE = (
     ValueError,
     TypeError,
@@ -36,15 +37,15 @@ UNREADABLE = (
 SPARSE_KEYS = {"indices", "indptr", "shape"}
 
 
-def read_npy(path: Path, reading: Reading) -> Bunch:
-    """A memory map of the array; its values are not read yet."""
+def read_npy(path: Path, options: ReadOptions) -> Bunch:
+    """The array as a memory map; its values are not read yet."""
     array = open_npy(path)
     check_shape_and_type(array, path)
     return make_bunch(array, name=path.stem, about=f"Read from {path.name}.")
 
 
-def read_npz(path: Path, reading: Reading) -> Bunch:
-    """The array called X (or the only one), dense or the parts of a sparse matrix, and the truth called y."""
+def read_npz(path: Path, options: ReadOptions) -> Bunch:
+    """The array X (or the only one), or the sparse matrix in parts, with the labels y if there are any."""
     arrays = open_npz(path)
     targets = [name for name in arrays if name in TARGET_KEYS]
     target = arrays[targets[0]] if targets else None
@@ -58,6 +59,10 @@ def read_npz(path: Path, reading: Reading) -> Bunch:
             f" {data.shape[0]} items."
         )
     return make_bunch(data, target=target, name=path.stem, about=f"Read from {path.name}.")
+
+
+NPY = Format((".npy",), read_npy)
+NPZ = Format((".npz",), read_npz)
 
 
 def open_npy(path: Path) -> NDArray:
@@ -93,12 +98,12 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 
 def one_of(arrays: dict[str, NDArray], keys: tuple[str, ...]) -> str | None:
-    """The first of the keys that is there."""
+    """The first of the keys that is present."""
     return next((key for key in keys if key in arrays), None)
 
 
 def check_shape_and_type(data: Any, path: Path) -> None:
-    """Refuse what is not at least one item of numbers."""
+    """Refuse arrays that do not hold at least one item of numbers."""
     if len(data.shape) < 2:
         raise DataError(
             f"{str(path)!r} holds an array of shape {data.shape}; it must have a row for each item, (n, d),"
@@ -111,7 +116,7 @@ def check_shape_and_type(data: Any, path: Path) -> None:
 
 
 def check_finite(data: Any, path: Path) -> None:
-    """Refuse NaN and infinity, with their place."""
+    """Refuse NaN and infinity, saying where they are."""
     found = first_non_finite(SparseItems(data) if scipy.sparse.issparse(data) else data)
     if found is not None:
         place, value = found
@@ -127,13 +132,13 @@ def _dense(arrays: dict[str, NDArray], path: Path) -> NDArray:
     if key is None:
         raise DataError(
             f"{str(path)!r} holds the arrays {', '.join(arrays) or '(none)'}; call the one to cluster X,"
-            " and the truth, if there is one, y."
+            " and the labels, if there are any, y."
         )
     return arrays[key]
 
 
 def _sparse(arrays: dict[str, NDArray], path: Path) -> Any:
-    """A CSR matrix from its parts; without values it is a pattern of ones. SciPy's own files name their format."""
+    """A CSR matrix from its parts, of ones if there are no values. Files that SciPy saved name their format."""
     try:
         if "format" in arrays:
             stored: Any = scipy.sparse.load_npz(path)

@@ -1,9 +1,8 @@
-"""What every reader of data returns, and how it says that it cannot."""
+"""The Bunch that every reader returns, and the error it raises when it cannot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,31 +17,11 @@ SHOWN_UNREADABLE = 5
 
 
 class DataError(ValueError):
-    """Data that cannot be used; the message names the place and the remedy."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a user can say about how to read a file or folder; each reader takes what concerns it."""
-
-    text_column: str | None = None
-    id_column: str | None = None
-    truth_column: str | None = None
-    value_columns: tuple[str, ...] | None = None
-    image_size: int | tuple[int, int] | None = None
-    colour: str = "auto"
-    verbose: bool = False
-
-    def refuse_all_but(self, applicable: set[str], what: str) -> None:
-        """An error for an option that was given but says nothing about this kind of data."""
-        for field in fields(self):
-            given = getattr(self, field.name) != field.default
-            if given and field.name not in applicable | {"verbose", "value_columns"}:
-                raise DataError(f"{field.name}={getattr(self, field.name)!r} does not apply to {what}.")
+    """Data that cannot be used; the message says where the problem is and what to do."""
 
 
 class NumberedNames(Sequence[str]):
-    """The names "0", "1", ... of items that have no others, without a list of them."""
+    """The names "0", "1", ... of items without other names, made only when asked for."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -67,10 +46,10 @@ def make_bunch(
     notes: Sequence[str] = (),
     skipped: dict[str, str] | None = None,
 ) -> Bunch:
-    """The one form of all data sets; items without names are numbered from 0.
+    """The common form of all data sets; items without names are numbered from 0.
 
-    Sparse matrices get indices of 32 bits, as scikit-learn wants them. Names that cannot be written as UTF-8 (of files,
-    say) are escaped.
+    Sparse matrices get 32-bit indices, as scikit-learn wants them. Names that cannot be encoded in UTF-8, such as
+    those of some files, are escaped.
     """
     n = data.shape[0] if hasattr(data, "shape") else len(data)
     return Bunch(
@@ -91,32 +70,17 @@ def _writable(name: str) -> str:
 
 
 def coded(classes: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
-    """Class names as numbers, and the names in their order."""
+    """Class names as codes from 0, and the sorted names."""
     names, codes = np.unique(np.asarray(classes, dtype=str), return_inverse=True)
     return codes.astype(np.int64), names.tolist()
 
 
 def refuse_too_many_unreadable(skipped: dict[str, str], n_files: int, what: str, folder: str) -> None:
-    """An error if most of a folder's files cannot be read."""
+    """Raise an error if too many of a folder's files cannot be read."""
     if len(skipped) > MOST_UNREADABLE * n_files or len(skipped) == n_files:
         shown = "; ".join(f"{name}: {reason}" for name, reason in list(skipped.items())[:SHOWN_UNREADABLE])
         more = ", ..." if len(skipped) > SHOWN_UNREADABLE else ""
         raise DataError(
-            f"{len(skipped)} of the {n_files} {what} in {folder!r} cannot be read ({shown}{more}); mend or remove"
+            f"{len(skipped)} of the {n_files} {what} in {folder!r} cannot be read ({shown}{more}); repair or remove"
             " them."
         )
-
-
-def drawn_of_classes(
-    target: NDArray[np.integer], per_class: int | Mapping[int, int], random_state: int
-) -> NDArray[np.intp]:
-    """Positions of so many items of each class, drawn at random, in their own order."""
-    rng = np.random.default_rng(random_state)
-    chosen = []
-    for label in np.unique(target).tolist():
-        members = np.flatnonzero(target == label)
-        size = per_class if isinstance(per_class, int) else per_class[label]
-        if len(members) < size:
-            raise DataError(f"Class {label} has {len(members)} items, fewer than the {size} asked for.")
-        chosen.append(rng.choice(members, size, replace=False))
-    return np.sort(np.concatenate(chosen))

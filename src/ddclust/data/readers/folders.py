@@ -1,9 +1,10 @@
-"""The files of a folder, and the classes that its sub-folders stand for."""
+"""The files of a folder, and the classes given by its sub-folders."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from ddclust.data.readers.bunch import coded
 
 
-def files_of(folder: Path, suffixes: set[str] | None = None) -> list[Path]:
-    """All files below a folder, or those with one of the suffixes, in order of their names; no hidden ones.
+def files_of(folder: Path, suffixes: Collection[str] | None = None) -> list[Path]:
+    """All files below a folder, or those with one of the suffixes, sorted by name; hidden files are left out.
 
     Links to folders are followed, but no folder is visited twice.
     """
@@ -30,8 +31,8 @@ def files_of(folder: Path, suffixes: set[str] | None = None) -> list[Path]:
     return sorted((path for path in found if path.is_file()), key=lambda path: path.relative_to(folder).parts)
 
 
-def left_out_files(folder: Path, suffixes: set[str]) -> list[str]:
-    """A sentence about the files of other kinds, if there are any."""
+def left_out_files(folder: Path, suffixes: Collection[str]) -> list[str]:
+    """A note about the files with other suffixes, if there are any."""
     others = Counter(path.suffix.lower() for path in files_of(folder))
     counts = [
         f"{n} {suffix or 'without a suffix'}" for suffix, n in others.most_common() if suffix not in suffixes
@@ -44,7 +45,7 @@ def _fail(error: OSError) -> None:
 
 
 def truth_by_subfolder(names: list[str]) -> tuple[NDArray[np.int64], list[str]] | tuple[None, None]:
-    """Codes and names of the first-level sub-folders, if all files lie in such and there are two at least.
+    """Codes and names of the first-level sub-folders, if every file lies in one and there are at least two.
 
     Examples
     --------

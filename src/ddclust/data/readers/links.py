@@ -1,4 +1,4 @@
-"""Items that are named in files, and pairs of them."""
+"""Pairs of items, named in a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddclust.data.readers.bunch import DataError
-from ddclust.data.readers.tables import csv_rows
+from ddclust.data.readers.delimited import csv_rows
 
 
 class ItemPlaces:
-    """Places of items by their names or, where names are not numbers themselves, by their numbers from 0.
+    """Positions of items by name or, unless some names are numbers themselves, by number, counted from 0.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class ItemPlaces:
 
     def __getitem__(self, item: str) -> int:
         if item not in self:
-            way = ", and they are numbered from 0" if self.numbered else ""
+            way = ", and items are numbered from 0" if self.numbered else ""
             raise DataError(
                 f"There is no item {item!r}; the first of the {len(self.names):,} items is called"
                 f" {self.names[0]!r}{way}."
@@ -45,15 +45,24 @@ class ItemPlaces:
 
 
 def read_pairs(path: str | os.PathLike[str], item_names: Sequence[str]) -> NDArray[np.intp]:
-    """Positions of the pairs of items, (m, 2), in a .csv or .tsv file with two columns of names.
+    """Positions of pairs of items, from a table with two columns of names.
 
-    A first row of which neither cell is an item is a header.
+    Parameters
+    ----------
+    path : str or path-like
+        A ``.csv`` or ``.tsv`` file. The first row is a header if neither of its cells is an item.
+    item_names : sequence of str
+        The names of all items, in order.
+
+    Returns
+    -------
+    ndarray of shape (m, 2)
     """
     path, places = Path(path), ItemPlaces(item_names)
     rows = list(csv_rows(path))
     line, first = rows[0]
     if len(first) != 2:
-        raise DataError(f"{str(path)!r} must have two columns of items, it has {len(first)}.")
+        raise DataError(f"{str(path)!r} must have two columns of items, but it has {len(first)}.")
     if not any(cell.strip() in places for cell in first):
         rows = rows[1:]
     several = {name for name, count in Counter(item_names).items() if count > 1}

@@ -1,0 +1,64 @@
+"""What holds the user's data, as items: arrays, lists, tensors, Datasets, sparse matrices, tables, stored arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
+
+from ddclust.data.items import BlockItems, DatasetItems, as_array
+
+
+def as_items(X: Any) -> Any:
+    """Arrays, sparse matrices and tables as they are; data that is read piece by piece wrapped in a class that does so.
+
+    Examples
+    --------
+    >>> as_items(torch.zeros(3, 2)).shape, as_items([[1, 2], [3, 4]]).shape
+    ((3, 2), (2, 2))
+    """
+    if is_read_in_pieces(X):
+        return X
+    if isinstance(X, torch.Tensor):
+        return as_array(X)
+    if isinstance(X, IterableDataset):
+        raise TypeError(
+            "X is an IterableDataset, which has no length and no order; give a map-style Dataset, one with __len__"
+            " and __getitem__."
+        )
+    if isinstance(X, TensorDataset) and X.tensors:
+        return as_items(X.tensors[0])
+    if isinstance(X, Dataset):
+        return DatasetItems(X)
+    if scipy.sparse.issparse(X) or hasattr(X, "__dataframe__"):
+        return X
+    if np.ma.is_masked(X):
+        raise ValueError("X is an array with masked values; fill them first (X.filled(...)).")
+    if not hasattr(X, "ndim") and not (hasattr(X, "shape") and hasattr(X, "dtype")):
+        return _array_of_sequences(X)
+    # zarr and h5py have chunks; a user's own storage may offer nothing but slices.
+    is_stored = hasattr(X, "chunks") or not hasattr(X, "__array__")
+    return BlockItems(X) if is_stored and hasattr(X, "dtype") else X
+
+
+def is_read_in_pieces(X: Any) -> bool:
+    """Whether items are computed or stored elsewhere, so that their values are checked as they are read."""
+    return isinstance(X, (DatasetItems, BlockItems))
+
+
+def _array_of_sequences(X: Any) -> NDArray:
+    """Nested sequences as an array; if they are ragged, the error names the first odd item."""
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        shapes = [np.shape(item) for item in X]
+        odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+        if odd is None:
+            raise
+        raise ValueError(
+            f"Item {odd} of X has shape {shapes[odd]}, the first one has {shapes[0]}; all must have the same shape."
+        ) from error

@@ -1,0 +1,97 @@
+"""The columns of a table: which one names the items, which ones are clustered, and the Bunch made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from ddclust.data.items import first_non_finite
+from ddclust.data.readers.bunch import DataError, coded, make_bunch
+from ddclust.data.readers.formats import ReadOptions
+from ddclust.data.readers.text_files import stem
+
+# Taken as the items' names unless another column is given: an id, or the row numbers that pandas writes.
+ID_COLUMN = "id"
+INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
+
+
+class ColumnRoles:
+    """The positions of the columns with texts, names, classes and values."""
+
+    def __init__(self, columns: list[str], options: ReadOptions, path: Path) -> None:
+        self.columns = columns
+        self.path = path
+        self.text = [self._find(name) for name in (options.text_column or "").split(",") if name.strip()]
+        self.truth = self._find(options.truth_column) if options.truth_column is not None else None
+        self.id = self._find(options.id_column) if options.id_column is not None else None
+        self.guessed_id = None
+        if self.id is None:
+            candidates = [
+                i for i, name in enumerate(columns) if name.lower() == ID_COLUMN or name in INDEX_COLUMNS
+            ]
+            free = (i for i in candidates if i != self.truth and i not in self.text)
+            self.id = self.guessed_id = next(free, None)
+        self.values = [i for i in range(len(columns)) if i not in (self.truth, self.id)]
+        if options.value_columns is not None and not self.text:
+            # "embedding[3]" is a value of the column "embedding".
+            own = [name if name in columns else name.partition("[")[0] for name in options.value_columns]
+            self.values = [self._find(name) for name in dict.fromkeys(own)]
+        if not self.values and not self.text:
+            raise DataError(f"{str(path)!r} has no column left to cluster besides {listed(columns)}.")
+
+    def _find(self, name: str) -> int:
+        name = name.strip()
+        if self.columns.count(name) != 1:
+            number = "several columns" if name in self.columns else "no column"
+            raise DataError(
+                f"{str(self.path)!r} has {number} {name!r}; its columns are {listed(self.columns)}."
+            )
+        return self.columns.index(name)
+
+
+def table_bunch(
+    path: Path,
+    data: Any,
+    roles: ColumnRoles,
+    *,
+    ids: list[str],
+    truth: list[str],
+    feature_names: list[str],
+    left_out: list[str] | None = None,
+) -> Bunch:
+    """The Bunch of a table; notes say which columns the reader chose or left out by itself."""
+    notes = []
+    if roles.guessed_id is not None:
+        notes.append(f"The column {roles.columns[roles.guessed_id]!r} names the items and is not clustered.")
+    if left_out:
+        notes.append(f"Columns that are not numeric are left out: {listed(left_out)}.")
+    target, target_names = coded(truth) if truth else (None, None)
+    return make_bunch(
+        data,
+        target=target,
+        target_names=target_names,
+        item_names=ids or None,
+        feature_names=feature_names if len(set(feature_names)) == len(feature_names) > 0 else None,
+        name=stem(path),
+        about=f"Read from {path.name}.",
+        notes=notes,
+    )
+
+
+def check_cells(data: NDArray, row_name: Callable[[int], str], columns: list[str], path: Path) -> None:
+    """Refuse NaN and infinity, naming the row and the column."""
+    found = first_non_finite(data)
+    if found is not None:
+        (row, column), value = found
+        raise DataError(
+            f"{str(path)!r}: {row_name(row)}, column {columns[column]!r} holds {value}; remove or fill such values first."
+        )
+
+
+def listed(names: list[str], most: int = 20) -> str:
+    """The first names, separated by commas."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

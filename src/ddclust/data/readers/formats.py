@@ -1,0 +1,56 @@
+"""How a reader declares its format, and what a user may ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from sklearn.utils import Bunch
+
+from ddclust.data.readers.bunch import DataError
+
+COLUMN_OPTIONS = frozenset({"text_column", "id_column", "truth_column"})
+# Never refused: a model's columns are passed on with any data, and progress can always be asked for.
+GENERAL_OPTIONS = frozenset({"value_columns", "verbose"})
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a user can say about how to read a file or folder; each reader uses what concerns it."""
+
+    text_column: str | None = None
+    id_column: str | None = None
+    truth_column: str | None = None
+    value_columns: tuple[str, ...] | None = None
+    image_size: int | tuple[int, int] | None = None
+    colour: str = "auto"
+    verbose: bool = False
+
+    def refuse_all_but(self, applicable: Set[str], data: str) -> None:
+        """Raise an error if an option is set that does not apply to this kind of data."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default and field.name not in applicable | GENERAL_OPTIONS:
+                raise DataError(f"{field.name}={value!r} does not apply to {data}.")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file, or of folder, and how to read it.
+
+    Parameters
+    ----------
+    suffixes : tuple of str
+        The suffixes, in lower case, of such files, or of the files in such a folder.
+    read : callable (path, options) -> Bunch
+    options : set of str
+        The fields of :class:`ReadOptions` that apply.
+    may_be_gzipped : bool, default=False
+        Whether a suffix may be followed by ``.gz``.
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Path, ReadOptions], Bunch]
+    options: Set[str] = frozenset()
+    may_be_gzipped: bool = False
