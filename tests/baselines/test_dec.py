@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from torch import nn
 
 from ddclust import DDC
-from ddclust.baselines import DEC
+from ddclust.baselines import DEC, dec
 from ddclust.baselines.dec import (
     PRETRAINING_RATES,
     DECNetwork,
@@ -173,13 +173,12 @@ def test_clustering_starts_from_k_means(blobs):
 def test_target_is_refreshed_at_the_interval(blobs, monkeypatch):
     X, _ = blobs
     calls = []
-    from ddclust.baselines import _dec
 
     def counted(q):
         calls.append(len(q))
         return target_distribution(q)
 
-    monkeypatch.setattr(_dec, "target_distribution", counted)
+    monkeypatch.setattr(dec, "target_distribution", counted)
     quick(tol=0, max_iter=90, update_interval=40).fit(X)
     assert calls == [150] * 4  # before the first step, after 40 and 80, and once to judge
 

@@ -8,18 +8,15 @@ import scipy.sparse
 from sklearn.datasets import make_circles, make_moons
 
 from ddclust.baselines import ITC
-from ddclust.baselines.itc import (
-    NeighborClusters,
-    NeighborDensity,
-    ParzenClusters,
-    ParzenDensity,
+from ddclust.baselines.itc.divergence import (
     cauchy_schwarz_divergence,
-    least_distance,
     log_cut,
     log_cuts_if_joined,
     log_cuts_without_each,
-    seeded_labels,
 )
+from ddclust.baselines.itc.knn import NeighborClusters, NeighborDensity, least_distance
+from ddclust.baselines.itc.parzen import ParzenClusters, ParzenDensity
+from ddclust.baselines.itc.seeds import seeded_labels
 from ddclust.choosing.metrics import clustering_accuracy
 
 DIMENSION = 2
