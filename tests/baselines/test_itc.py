@@ -1,4 +1,4 @@
-"""ITC: its formulas against loops, the whole search against one that computes everything anew, and known shapes."""
+"""ITC: its formulas against loops, the whole search against one that recomputes everything, and known shapes."""
 
 import math
 
@@ -55,7 +55,7 @@ def naive_cut(M):
 
 
 def naive_search(X, labels, density, k, sigma, n_clusters):
-    """The whole algorithm after the seeds, computing everything anew for every decision."""
+    """The whole algorithm after the seeds, which recomputes everything for every decision."""
     labels = labels.copy()
     levels = []
     while True:

@@ -52,8 +52,8 @@ def spectral_clusters(
 ) -> tuple[Eigenpairs, Rotation]:
     """Clusters by the rotated eigenvectors of M's smallest eigenvalues; warns if they are not to be trusted.
 
-    Items that are not connected in ``graph`` are not connected in M. See :func:`smallest_eigenvectors` and
-    :func:`spectral_rotation` for the other parameters.
+    ``graph`` is the neighbour graph behind M. Its components tell whether eigenvalues repeat. The other parameters are
+    those of :func:`smallest_eigenvectors` and :func:`spectral_rotation`.
     """
     n_components, _ = connected_components(graph, directed=False)
     if n_components > n_clusters:
