@@ -14,8 +14,9 @@ from _measure import mnist_or_exit, save
 from scaling import exponent
 
 from ddclust.choosing.metrics import clustering_accuracy
-from ddclust.compare.comparison import Budget, data_file, make_fit
-from ddclust.compare.methods import METHODS, Job
+from ddclust.compare.job import Job, data_file
+from ddclust.compare.methods import METHODS
+from ddclust.compare.process import Budget, make_fit
 
 SIZES = (5_000, 10_000, 20_000, 40_000, 70_000)
 BATCH = 256
@@ -42,18 +43,18 @@ def growth(method: str, images: np.ndarray, truth: np.ndarray) -> list[dict]:
             {
                 "what": f"{method}, {n:,} items: seconds",
                 "target": "(to know)",
-                "median": round(fit["seconds"], 1),
-                "peak MB": fit["peak_mb"],
+                "median": round(fit.seconds, 1),
+                "peak MB": fit.peak_mb,
                 "ACC": scores,
             }
         )
-        rows[-1]["what"] += f" (peak {fit['peak_mb']:,.0f} MB)"
+        rows[-1]["what"] += f" (peak {fit.peak_mb:,.0f} MB)"
     for name, key in (("time", "seconds"), ("peak memory", "peak_mb")):
         rows.append(
             {
                 "what": f"{method}: exponent of {name} in the number of items, {SIZES[1]:,} to {SIZES[-1]:,}",
                 "target": "< 2",
-                "median": round(exponent(SIZES[1:], [fit[key] for fit in fits[1:]]), 2),
+                "median": round(exponent(SIZES[1:], [getattr(fit, key) for fit in fits[1:]]), 2),
             }
         )
     return rows

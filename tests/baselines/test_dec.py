@@ -11,14 +11,10 @@ from torch import nn
 
 from ddclust import DDC
 from ddclust.baselines import DEC
-from ddclust.baselines.dec import (
-    PRETRAINING_RATES,
-    DECNetwork,
-    denoising_pair,
-    step_decay,
-    student_t_logits,
-    target_distribution,
-)
+from ddclust.baselines.dec import estimator, target
+from ddclust.baselines.dec.estimator import PRETRAINING_RATES, step_decay
+from ddclust.baselines.dec.network import DECNetwork, denoising_pair, student_t_logits
+from ddclust.baselines.dec.target import target_distribution
 from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.data.batches import BatchSource, Scaling
 from ddclust.storage.model_folder import ModelFormatError
@@ -173,13 +169,13 @@ def test_clustering_starts_from_k_means(blobs):
 def test_target_is_refreshed_at_the_interval(blobs, monkeypatch):
     X, _ = blobs
     calls = []
-    from ddclust.baselines import _dec
 
     def counted(q):
         calls.append(len(q))
         return target_distribution(q)
 
-    monkeypatch.setattr(_dec, "target_distribution", counted)
+    for module in (estimator, target):
+        monkeypatch.setattr(module, "target_distribution", counted)
     quick(tol=0, max_iter=90, update_interval=40).fit(X)
     assert calls == [150] * 4  # before the first step, after 40 and 80, and once to judge
 

@@ -1,4 +1,4 @@
-"""ITC: its formulas against loops, the whole search against one that computes everything anew, and known shapes."""
+"""ITC: its formulas against loops, the whole search against one that recomputes everything, and known shapes."""
 
 import math
 
@@ -8,18 +8,15 @@ import scipy.sparse
 from sklearn.datasets import make_circles, make_moons
 
 from ddclust.baselines import ITC
-from ddclust.baselines.itc import (
-    NeighborClusters,
-    NeighborDensity,
-    ParzenClusters,
-    ParzenDensity,
+from ddclust.baselines.itc.divergence import (
     cauchy_schwarz_divergence,
-    least_distance,
     log_cut,
     log_cuts_if_joined,
     log_cuts_without_each,
-    seeded_labels,
 )
+from ddclust.baselines.itc.knn import NeighborClusters, NeighborDensity, least_distance
+from ddclust.baselines.itc.parzen import ParzenClusters, ParzenDensity
+from ddclust.baselines.itc.seeds import seeded_labels
 from ddclust.choosing.metrics import clustering_accuracy
 
 DIMENSION = 2
@@ -58,7 +55,7 @@ def naive_cut(M):
 
 
 def naive_search(X, labels, density, k, sigma, n_clusters):
-    """The whole algorithm after the seeds, computing everything anew for every decision."""
+    """The whole algorithm after the seeds, which recomputes everything for every decision."""
     labels = labels.copy()
     levels = []
     while True:

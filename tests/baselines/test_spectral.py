@@ -123,9 +123,14 @@ class TestEigenvectors:
         np.testing.assert_allclose(values, np.diag(M)[:3], atol=1e-12)
 
 
-def test_empty_clusters_are_said():
-    with pytest.warns(ConvergenceWarning, match="uses 2 of the 3 clusters asked for"):
-        spectral.warn_of_empty_clusters(np.array([0, 0, 1]), 3)
+def test_empty_clusters_are_said(points, monkeypatch):
+    def two_clusters(vectors, rng, n_init):
+        return spectral.Rotation(np.arange(len(vectors)) % 2, np.eye(3), 0.0)
+
+    monkeypatch.setattr(spectral, "spectral_rotation", two_clusters)
+    with pytest.warns(ConvergenceWarning, match="uses 2 of the 3 clusters asked for") as caught:
+        SEC(3, random_state=0).fit(points)
+    assert caught[0].filename == __file__  # the line that called fit
 
 
 def naive_affinity(X, k):

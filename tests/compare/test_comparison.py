@@ -1,7 +1,6 @@
 """Comparisons: really run as processes, stopped, resumed, failed, and chosen with and without labels."""
 
 import csv
-import dataclasses
 import json
 import os
 import signal
@@ -15,52 +14,9 @@ import pytest
 import scipy.sparse
 from sklearn.datasets import make_blobs
 
-from ddclust.compare import comparison
-from ddclust.compare import methods as _cell
-from ddclust.compare.comparison import Budget, Cell, ComparisonError, chosen_without_labels, compare, row
-
-
-def cell(labels, objective=None, **params):
-    result = {"seconds": 1.0, "peak_mb": 2.0, "objective": objective, "warnings": []}
-    return Cell("method", params, result, np.array(labels))
-
-
-def test_of_equal_parameters_the_lowest_objective_is_chosen():
-    cells = [cell([0, 1, 1], 3.0), cell([0, 0, 1], 1.0), cell([1, 0, 1], 2.0)]
-    assert chosen_without_labels(cells, 2) is cells[1]
-
-
-def test_of_different_parameters_the_one_that_the_others_agree_with_is_chosen():
-    cells = [
-        cell([0, 1, 0, 1, 0, 1], a=1),
-        cell([0, 0, 0, 1, 1, 1], a=2),
-        cell([1, 1, 1, 0, 0, 0], a=3),
-    ]
-    assert chosen_without_labels(cells, 2) is cells[1]
-
-
-def test_empty_clusters_come_last():
-    cells = [cell([0, 0, 0], 0.0, a=1), cell([0, 0, 0], 0.0, a=2), cell([0, 0, 1], 9.0, a=3)]
-    assert chosen_without_labels(cells, 2) is cells[2]
-
-
-def test_row_gives_the_label_free_choice_and_the_best():
-    truth = np.array([0, 0, 1, 1])
-    cells = [
-        cell([0, 1, 0, 1], 1.0),
-        cell([1, 1, 0, 0], 2.0),
-        Cell("method", {}, {"error": "It took more than 1 minutes."}),
-    ]
-    entry = row("method", cells, truth, 2)
-    assert entry["label_free"]["ACC"] == 0.5
-    assert entry["best"]["ACC"] == 1.0
-    assert (entry["ACC_mean"], entry["fits"], len(entry["failures"])) == (0.75, 2, 1)
-
-
-def test_every_method_has_a_default_and_at_most_nine_choices():
-    for method in _cell.METHODS.values():
-        assert 1 <= len(method.choices) <= 9
-        assert len({json.dumps(choice) for choice in method.choices}) == len(method.choices)
+from ddclust.compare.comparison import ComparisonError, compare
+from ddclust.compare.process import Budget
+from ddclust.compare.table import COMPARISON_FILE, LABELS_FILE, TABLE_FILE
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +53,11 @@ def test_all_methods_find_blobs(compared):
 
 def test_tables_are_written(compared):
     _, y, folder, _, rows = compared
-    assert json.loads((folder / comparison.COMPARISON_FILE).read_text())["rows"] == rows
-    with (folder / comparison.TABLE_FILE).open() as file:
+    assert json.loads((folder / COMPARISON_FILE).read_text())["rows"] == rows
+    with (folder / TABLE_FILE).open() as file:
         table = list(csv.DictReader(file))
     assert [line["method"] for line in table] == [entry["method"] for entry in rows]
-    with (folder / comparison.LABELS_FILE).open() as file:
+    with (folder / LABELS_FILE).open() as file:
         labels = list(csv.DictReader(file))
     assert len(labels) == len(y)
     assert {line["SEC"] for line in labels} == {"0", "1", "2"}
@@ -139,10 +95,10 @@ def test_fits_and_choice_are_the_same_without_the_truth(compared, tmp_path):
 def test_rows_of_earlier_methods_stay(compared):
     X, y, folder, _, rows = compared
     compare(X, 3, folder, truth=y, methods=["ldmgi"], max_choices=1)
-    assert {
-        row["method"] for row in json.loads((folder / comparison.COMPARISON_FILE).read_text())["rows"]
-    } == {row["method"] for row in rows}
-    header = (folder / comparison.LABELS_FILE).read_text().partition("\n")[0]
+    assert {row["method"] for row in json.loads((folder / COMPARISON_FILE).read_text())["rows"]} == {
+        row["method"] for row in rows
+    }
+    header = (folder / LABELS_FILE).read_text().partition("\n")[0]
     assert {row["method"] for row in rows} == set(header.split(",")[1:])
 
 
@@ -158,7 +114,7 @@ def test_unknown_classes_do_not_count(compared):
     [
         ({"truth": [1, 2]}, "truth has 2 entries, but there are 120 items"),
         ({"item_names": ["a"]}, "item_names has 1 entries"),
-        ({"truth": [None] * 120}, "knows the class of no item"),
+        ({"truth": [None] * 120}, "truth has no known class"),
     ],
 )
 def test_truth_and_names_are_checked_before_anything_is_fitted(compared, tmp_path, given, message):
@@ -175,34 +131,6 @@ def test_two_comparisons_in_one_folder_do_not_disturb_each_other(compared):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ComparisonError, match="Another comparison"):
             compare(X, 3, folder, **arguments)
-
-
-def test_failed_and_torn_results_are_made_again(tmp_path):
-    job = _cell.Job("k-means", {}, 2, 0, {}, "somewhere", str(tmp_path))
-    (tmp_path / "job.json").write_text(json.dumps(dataclasses.asdict(job)))
-
-    def is_made(result, budget=Budget()):  # noqa: B008 - frozen
-        (tmp_path / "result.json").write_text(json.dumps(result))
-        return comparison._is_made(job, budget)
-
-    done = {"seconds": 1, "titles": []}
-    assert is_made(done | {"peak_mb": 1})
-    assert not is_made(done)  # killed before it was complete
-    assert not is_made({"error": "no space left", "peak_mb": 1})
-    stopped = {"error": "too long", "limit": {"seconds": 60}, "peak_mb": 1}
-    assert is_made(stopped, Budget(seconds=60))
-    assert not is_made(stopped, Budget(seconds=61))
-
-
-def test_a_fit_ends_when_its_comparison_is_gone_before_it_begins(tmp_path):
-    job = _cell.Job("k-means", {}, 2, 0, {}, "nowhere.npy", str(tmp_path))
-    (tmp_path / "job.json").write_text(json.dumps(dataclasses.asdict(job)))
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    command = [sys.executable, "-m", "ddclust.compare.methods", tmp_path / "job.json", str(gone.pid)]
-    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
-    assert process.wait(timeout=120) == -signal.SIGKILL
-    assert not (tmp_path / "result.json").exists()
 
 
 def test_other_data_are_refused(compared):

@@ -1,4 +1,4 @@
-"""The methods that DDC is compared with, as scikit-learn clusterers. k-means is scikit-learn's own."""
+"""Reference methods that DDC is compared with, as scikit-learn clusterers. k-means is in scikit-learn."""
 
 from ddclust.baselines.dec import DEC
 from ddclust.baselines.itc import ITC

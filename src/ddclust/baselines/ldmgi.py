@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from ddclust.baselines.spectral import (
-    checked_components,
-    given_or_found_neighbors,
-    smallest_eigenvectors,
-    spectral_rotation,
-    warn_of_empty_clusters,
-)
+from ddclust.baselines.spectral import given_or_found_neighbors, spectral_clusters
 from ddclust.baselines.vectors import VectorClusterer
 from ddclust.data.neighbors import Neighbors
 from ddclust.data.validation import Interval, fit_context
@@ -28,28 +22,28 @@ CHUNK_BYTES = 64 * 2**20
 class LDMGI(VectorClusterer):
     """Local discriminant models and global integration (Yang, Xu, Nie, Yan and Zhuang, IEEE TIP 2010).
 
-    Each item and its nearest neighbours form a clique of k items with centred columns X_i. Its local discriminant
-    model measures how badly the scaled indicator matrix G_i of the clique fits by tr(G_i' L_i G_i), where
+    Each item and its nearest neighbours form a clique of k items with centred columns X_i. A local discriminant model
+    measures how badly the scaled indicator matrix G_i of the clique fits, by tr(G_i' L_i G_i) with
     L_i = H (X_i' X_i + lambda I)^-1 H and H = I - 11'/k. The sum over all cliques is tr(G' L G) with a sparse L.
-    Relaxed to G'G = I, its minimum is at the eigenvectors of the n_clusters smallest eigenvalues of L, which
-    spectral rotation turns into labels.
+    Relaxed to G'G = I, its minimum is at the eigenvectors of the n_clusters smallest eigenvalues of L. Spectral
+    rotation turns them into labels.
 
-    Only the items of the fit get labels: there is no ``predict``.
+    There is no ``predict``: only the items of the fit get labels.
 
     Parameters
     ----------
     n_clusters : int, default=8
     clique_size : int, default=5
-        k, the item itself included. The paper has 5.
+        Number k of items in a clique, including the item itself. The paper has 5.
     reg_lambda : float, default=1.0
-        The ridge lambda, in units of squared distance. The paper tries 1e-8, 1e-6, ..., 1e8 and reports the best;
-        the default is the middle.
+        Ridge penalty lambda, in units of squared distance. The paper tries 1e-8, 1e-6, ..., 1e8 and reports the best
+        result; the default is the middle value.
     n_init : int, default=10
-        Starts of the spectral rotation; the best fit is kept.
+        Number of random starts of the spectral rotation; the best one is kept.
     random_state : int, RandomState instance or None, default=None
-        Determines where the eigenvector iteration and the rotations start.
+        Determines the start of the eigenvector iteration and of the rotations.
     verbose : bool or int, default=False
-        Show progress of what takes more than two seconds.
+        Show a progress bar for steps that take more than two seconds.
 
     Attributes
     ----------
@@ -61,15 +55,15 @@ class LDMGI(VectorClusterer):
     item_shape_ : tuple
         Shape of one item of ``X``.
     n_features_in_ : int
-        Values per item.
+        Number of values per item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if ``X`` has string column names.
 
     Notes
     -----
-    Departs from the paper: the best of several rotations is kept, by their objective, where the paper has one.
+    Departs from the paper: the rotation with the best objective of several is kept. The paper makes only one.
 
-    Memory grows with n * k^2, besides the data.
+    Memory grows with n * k^2, in addition to the data.
 
     Examples
     --------
@@ -116,8 +110,8 @@ class LDMGI(VectorClusterer):
             An array, a sparse matrix, or anything else that :class:`ddclust.DDC` takes except texts.
         y : Ignored
         neighbors : Neighbors, optional
-            What :func:`ddclust.data.neighbors.nearest_neighbors` finds in X, at least ``clique_size - 1`` of each item,
-            to try several parameters without searching anew.
+            Result of :func:`ddclust.data.neighbors.nearest_neighbors` with at least ``clique_size - 1`` neighbours per
+            item. Pass it to try several parameters without repeating the search.
 
         Returns
         -------
@@ -132,17 +126,9 @@ class LDMGI(VectorClusterer):
         found = given_or_found_neighbors(X, self.clique_size - 1, neighbors, self.verbose)
         cliques = np.hstack([np.arange(X.shape[0])[:, None], found.indices])  # (n, k)
         L = global_matrix(X, cliques, self.reg_lambda, verbose=self.verbose)
-        n_components = checked_components(L, self.n_clusters)
-        eigen = smallest_eigenvectors(
-            L,
-            self.n_clusters,
-            ceiling=_row_bound(L),
-            rng=rng,
-            may_repeat=n_components > 1,
-            verbose=self.verbose,
+        eigen, (self.labels_, _, _) = spectral_clusters(
+            L, L, self.n_clusters, ceiling=_row_bound(L), n_init=self.n_init, rng=rng, verbose=self.verbose
         )
-        self.labels_ = spectral_rotation(eigen.vectors, rng, self.n_init).labels
-        warn_of_empty_clusters(self.labels_, self.n_clusters)
         self.eigenvalues_, self.embedding_ = eigen
         return self
 
@@ -150,7 +136,7 @@ class LDMGI(VectorClusterer):
 def global_matrix(
     X: Any, cliques: NDArray[np.int64], reg_lambda: float, *, verbose: bool | int = False
 ) -> scipy.sparse.csr_array:
-    """The sum of all local matrices, each at the rows and columns of its clique: a sparse (n, n) matrix."""
+    """The sparse (n, n) sum of all local matrices, each placed at the rows and columns of its clique."""
     n, k = cliques.shape
     local = np.empty((n, k, k))
     step = max(CHUNK_BYTES // (8 * k * X.shape[1]), 1)
@@ -177,8 +163,8 @@ def local_matrices(items: NDArray[np.float64], reg_lambda: float) -> NDArray[np.
     k = items.shape[1]
     centred = items - items.mean(axis=1, keepdims=True)
     gram = centred @ centred.transpose(0, 2, 1)
-    # The vector of ones is an eigenvector of the Gram matrix to eigenvalue 0, and H removes it from the inverse.
-    # Moved to the mean of the others, it does not drown them in 1 / lambda first.
+    # The vector of ones is an eigenvector of the Gram matrix with eigenvalue 0, and H removes it from the inverse.
+    # Its eigenvalue is moved to the mean of the others, because 1 / lambda would drown their digits first.
     mean = np.trace(gram, axis1=1, axis2=2)[:, None, None] / k
     inverse = np.linalg.inv(gram + reg_lambda * np.eye(k) + mean / k)
     H = np.eye(k) - 1 / k
@@ -186,5 +172,5 @@ def local_matrices(items: NDArray[np.float64], reg_lambda: float) -> NDArray[np.
 
 
 def _row_bound(L: scipy.sparse.csr_array) -> float:
-    """An upper bound of the eigenvalues (Gershgorin): the largest sum of absolute values of a row."""
+    """An upper bound of the eigenvalues (Gershgorin): the largest sum of absolute values in a row."""
     return float(abs(L).sum(axis=1).max())

@@ -14,13 +14,7 @@ from scipy.sparse.linalg import LinearOperator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ddclust.baselines.spectral import (
-    checked_components,
-    given_or_found_neighbors,
-    smallest_eigenvectors,
-    spectral_rotation,
-    warn_of_empty_clusters,
-)
+from ddclust.baselines.spectral import given_or_found_neighbors, spectral_clusters
 from ddclust.baselines.vectors import VectorClusterer
 from ddclust.data.items import SparseItems, blocks
 from ddclust.data.neighbors import Neighbors
@@ -33,33 +27,32 @@ LEAST_WEIGHT = 1e-6
 class SEC(VectorClusterer):
     """Spectral embedded clustering (Nie, Zeng, Tsang, Xu and Zhang, IEEE Trans. Neural Networks 2011).
 
-    Spectral clustering whose embedding F is drawn towards a linear function of the data: over F'F = I, W and b,
-    minimise
+    Spectral clustering whose embedding F is pulled towards a linear function of the data. It minimises, over
+    F'F = I, W and b,
 
         tr(F' L F) + mu (||X W + 1 b' - F||^2 + gamma ||W||^2),
 
     where L is the normalised Laplacian of the graph of nearest neighbours. With X centred, the best W is
-    (X'X + gamma I)^-1 X'F and the best b the mean of F, so F is made of the eigenvectors of the n_clusters smallest
-    eigenvalues of L + mu (H - X (X'X + gamma I)^-1 X') with H = I - 11'/n. Spectral rotation turns F into labels,
-    and W and b give labels to new items.
+    (X'X + gamma I)^-1 X'F and the best b is the mean of F. So F consists of the eigenvectors of the n_clusters
+    smallest eigenvalues of L + mu (H - X (X'X + gamma I)^-1 X') with H = I - 11'/n. Spectral rotation turns F into
+    labels. W and b predict the labels of new items.
 
     Parameters
     ----------
     n_clusters : int, default=8
     n_neighbors : int, default=5
-        Of each item in the graph; two items are joined if one is among the other's neighbours.
+        Number of neighbours of each item in the graph. Two items are joined if one is a neighbour of the other.
     mu : float, default=1.0
-        The weight of the linear function against the graph. 0 is spectral clustering on the graph alone; for large
-        ones, F becomes the leading principal components. To be tuned over powers of ten; the default weighs both
-        alike.
+        Weight of the linear function relative to the graph. 0 is spectral clustering on the graph alone; for large
+        values, F approaches the leading principal components. Tune it over powers of ten.
     gamma : float, default=1.0
-        The ridge, in units of the squared data, summed over all items.
+        Ridge penalty, in units of the squared data summed over all items.
     n_init : int, default=10
-        Starts of the spectral rotation; the best fit is kept.
+        Number of random starts of the spectral rotation; the best one is kept.
     random_state : int, RandomState instance or None, default=None
-        Determines where the eigenvector iteration and the rotations start.
+        Determines the start of the eigenvector iteration and of the rotations.
     verbose : bool or int, default=False
-        Show progress of what takes more than two seconds.
+        Show a progress bar for steps that take more than two seconds.
 
     Attributes
     ----------
@@ -72,25 +65,25 @@ class SEC(VectorClusterer):
     coef_ : ndarray of shape (n_features, n_clusters)
         W, rotated: one column per cluster.
     intercept_ : ndarray of shape (n_clusters,)
-        b, rotated, for data that is not centred.
+        b, rotated, for data that are not centred.
     item_shape_ : tuple
         Shape of one item of ``X``.
     n_features_in_ : int
-        Values per item.
+        Number of values per item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if ``X`` has string column names.
 
     Notes
     -----
-    Departs from the paper: the best of several rotations is kept, by their objective. Edges weigh
-    exp(-d_ij^2 / (s_i s_j)) with s_i the distance to the last of the item's neighbours (the self-tuning of
-    Zelnik-Manor and Perona, 2004, who take the seventh), at least 1e-6, so that no item is cut off by rounding;
-    items with so many copies that s_i would be 0 take the median of the others.
+    Departs from the paper: the rotation with the best objective of several is kept. The weight of an edge is
+    exp(-d_ij^2 / (s_i s_j)), where s_i is the distance to the item's last neighbour (the self-tuning of Zelnik-Manor
+    and Perona, 2004, who take the seventh neighbour). Weights are at least 1e-6, so that rounding cuts off no item.
+    If an item has so many copies that s_i would be 0, it takes the median of the others.
 
-    ``predict`` uses the linear function alone, so it need not repeat ``labels_`` on the data of the fit.
+    ``predict`` uses the linear function alone, so on the training data it may differ from ``labels_``.
 
-    Memory grows with n * n_neighbors, besides the data in float64 and a square matrix of the smaller one of
-    n_samples and n_features. Large ``mu`` (1e3 and more) makes the eigenvectors slow to find.
+    Memory grows with n * n_neighbors, in addition to the data in float64 and a square matrix whose side is the
+    smaller of n_samples and n_features. A large ``mu`` (1e3 or more) makes the eigenvectors slow to find.
 
     Examples
     --------
@@ -140,8 +133,8 @@ class SEC(VectorClusterer):
             An array, a sparse matrix, or anything else that :class:`ddclust.DDC` takes except texts.
         y : Ignored
         neighbors : Neighbors, optional
-            What :func:`ddclust.data.neighbors.nearest_neighbors` finds in X, at least ``n_neighbors`` of each item, to
-            try several parameters without searching anew.
+            Result of :func:`ddclust.data.neighbors.nearest_neighbors` with at least ``n_neighbors`` neighbours per item.
+            Pass it to try several parameters without repeating the search.
 
         Returns
         -------
@@ -151,21 +144,19 @@ class SEC(VectorClusterer):
         rng = check_random_state(self.random_state)
         found = given_or_found_neighbors(X, self.n_neighbors, neighbors, self.verbose)
         S = normalised_affinity(found)
-        n_components = checked_components(S, self.n_clusters)
         centred = CentredData(X)
         ridge = ridge_regression(centred, self.gamma)
-        eigen = smallest_eigenvectors(
+        eigen, (self.labels_, rotation, _) = spectral_clusters(
             embedding_operator(S, ridge, self.mu),
+            S,
             self.n_clusters,
             ceiling=2 + self.mu,
+            tol=1e-9 / (1 + self.mu),  # so that the graph counts even beside a large mu
+            n_init=self.n_init,
             rng=rng,
-            tol=1e-9 / (1 + self.mu),  # the graph must be seen beside mu
-            may_repeat=n_components > 1,
             verbose=self.verbose,
         )
         F = eigen.vectors
-        self.labels_, rotation, _ = spectral_rotation(F, rng, self.n_init)
-        warn_of_empty_clusters(self.labels_, self.n_clusters)
         self.coef_ = ridge.weights(F) @ rotation
         self.intercept_ = F.mean(axis=0) @ rotation - centred.mean @ self.coef_
         self.eigenvalues_, self.embedding_ = eigen
@@ -181,7 +172,7 @@ class SEC(VectorClusterer):
 
 
 def normalised_affinity(neighbors: Neighbors) -> scipy.sparse.csr_array:
-    """The symmetric graph with self-tuned Gaussian weights, each divided by the roots of both items' degrees."""
+    """The symmetric graph with self-tuned Gaussian weights, each divided by the roots of both degrees."""
     indices, distances = neighbors
     n, k = indices.shape
     scales = distances[:, -1].copy()
@@ -196,7 +187,7 @@ def normalised_affinity(neighbors: Neighbors) -> scipy.sparse.csr_array:
 
 
 class CentredData:
-    """X minus its mean, by its products in float64; what is sparse stays so."""
+    """X minus its mean, known by its products in float64; sparse data stay sparse."""
 
     def __init__(self, X: Any) -> None:
         self.shape = X.shape
@@ -216,7 +207,7 @@ class CentredData:
         return self._data.T @ V - np.multiply.outer(self._offset, V.sum(axis=0))
 
     def gram(self) -> NDArray[np.float64]:
-        """X.T @ X or X @ X.T, the smaller one."""
+        """X.T @ X or X @ X.T, whichever is smaller."""
         data, offset = self._data, self._offset
         n, d = self.shape
         product = data.T @ data if d <= n else data @ data.T
@@ -235,7 +226,7 @@ class Ridge(NamedTuple):
 
 
 def ridge_regression(X: CentredData, gamma: float) -> Ridge:
-    """Both functions, with one Cholesky factor of the smaller side."""
+    """Ridge regression by one Cholesky factor of the smaller Gram matrix."""
     n, d = X.shape
     if min(n, d) > MAX_SQUARE:
         raise ValueError(
@@ -248,7 +239,7 @@ def ridge_regression(X: CentredData, gamma: float) -> Ridge:
         factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
     except scipy.linalg.LinAlgError as error:
         raise ValueError(
-            f"gamma={gamma} vanishes beside the values of X in the arithmetic of the machine; take a larger one."
+            f"gamma={gamma} vanishes beside the values of X in floating-point arithmetic; use a larger one."
         ) from error
 
     def solved(F: NDArray) -> NDArray:
@@ -267,7 +258,7 @@ def ridge_regression(X: CentredData, gamma: float) -> Ridge:
 
 
 def embedding_operator(S: scipy.sparse.csr_array, ridge: Ridge, mu: float) -> LinearOperator:
-    """L + mu (H - X (X'X + gamma I)^-1 X') for L = I - S, by its products."""
+    """L + mu (H - X (X'X + gamma I)^-1 X') for L = I - S, as a linear operator."""
 
     def product(V: NDArray) -> NDArray:
         graph = V - S @ V

@@ -1,4 +1,4 @@
-"""What the spectral methods share: eigenvectors without an n x n array, spectral rotation, warnings."""
+"""Spectral clustering, shared by SEC and LDMGI: eigenvectors without an n x n array, and spectral rotation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tqdm import tqdm
 from ddclust.choosing.metrics import order_by_size
 from ddclust.data.neighbors import Neighbors, nearest_neighbors
 
-DENSE_UP_TO = 1000  # items; up to here the eigenvectors are computed from a dense n x n matrix
-DENSE_AT_WORST = 5000  # items; up to here they are when the iteration fails
-MAX_RESTARTS = 1000  # of the Lanczos iteration, of 2 * n_vectors + 10 products or more each
+DENSE_UP_TO = 1000  # items up to which the eigenvectors are computed from a dense n x n matrix
+DENSE_AT_WORST = 5000  # items up to which they are if the iteration fails
+MAX_RESTARTS = 1000  # of the Lanczos iteration; each takes at least 2 * n_vectors + 10 products
 MAX_ROTATIONS = 100
 ROTATION_TOL = 1e-8
 
@@ -29,6 +29,49 @@ class Eigenpairs(NamedTuple):
 
     values: NDArray[np.float64]
     vectors: NDArray[np.float64]
+
+
+class Rotation(NamedTuple):
+    """``labels`` (n,), the orthogonal ``rotation`` (c, c), and the ``objective`` that was maximised."""
+
+    labels: NDArray[np.int64]
+    rotation: NDArray[np.float64]
+    objective: float
+
+
+def spectral_clusters(
+    M: Any,
+    graph: Any,
+    n_clusters: int,
+    *,
+    ceiling: float,
+    tol: float = 1e-9,
+    n_init: int,
+    rng: np.random.RandomState,
+    verbose: bool | int,
+) -> tuple[Eigenpairs, Rotation]:
+    """Clusters by the rotated eigenvectors of M's smallest eigenvalues; warns if they are not to be trusted.
+
+    ``graph`` is the neighbour graph behind M. Its components tell whether eigenvalues repeat. The other parameters are
+    those of :func:`smallest_eigenvectors` and :func:`spectral_rotation`.
+    """
+    n_components, _ = connected_components(graph, directed=False)
+    if n_components > n_clusters:
+        warn(
+            f"The neighbour graph falls apart into {n_components} components, more than the n_clusters={n_clusters}"
+            " asked for; which of them share a cluster is arbitrary. Ask for more neighbours, or remove copies and"
+            " outliers from X."
+        )
+    eigen = smallest_eigenvectors(
+        M, n_clusters, ceiling=ceiling, rng=rng, tol=tol, may_repeat=n_components > 1, verbose=verbose
+    )
+    rotation = spectral_rotation(eigen.vectors, rng, n_init)
+    used = len(np.unique(rotation.labels))
+    if used < n_clusters:
+        warn(
+            f"The clustering uses {used} of the {n_clusters} clusters asked for; a smaller n_clusters may help."
+        )
+    return eigen, rotation
 
 
 def smallest_eigenvectors(
@@ -43,14 +86,14 @@ def smallest_eigenvectors(
 ) -> Eigenpairs:
     """The eigenvectors of the smallest eigenvalues of a symmetric matrix or LinearOperator M.
 
-    Up to ``DENSE_UP_TO`` items from a dense matrix; beyond by the Lanczos iteration for the largest ones of
-    ceiling * I - M. On the graphs of 70,000 digits that took a fifth of the time of LOBPCG or less, to more digits.
-    Shift-and-invert is out of the question there: the factors of a neighbour graph of high-dimensional data are
-    all but dense. Where the iteration fails, up to ``DENSE_AT_WORST`` items the dense matrix helps out.
+    Up to ``DENSE_UP_TO`` items they are computed from a dense matrix. Beyond that, the Lanczos iteration finds the
+    largest eigenvalues of ceiling * I - M. On the graphs of 70,000 digits it took at most a fifth of the time of LOBPCG
+    and was more precise. Shift-and-invert is not an option: the factors of a neighbour graph of high-dimensional data
+    are almost dense. If the iteration fails, the dense matrix is used up to ``DENSE_AT_WORST`` items.
 
-    ``ceiling`` is an upper bound of the eigenvalues, ``tol`` the residual in its units, ``rng`` gives the start.
-    ``may_repeat`` says that eigenvalues may coincide, as those of a graph of several components do: Lanczos may
-    find one vector of each and has to be asked for more.
+    ``ceiling`` is an upper bound of the eigenvalues, ``tol`` is the residual in its units, and ``rng`` gives the start.
+    ``may_repeat`` says that eigenvalues may coincide, as they do for a graph with several components. Lanczos may then
+    find only one vector of each and has to be asked for more.
 
     Examples
     --------
@@ -77,13 +120,13 @@ def smallest_eigenvectors(
 
 
 def _from_dense(operator: LinearOperator, start: int, stop: int) -> Eigenpairs:
-    """The eigenpairs of these positions, ascending, from the operator as a dense matrix."""
+    """The eigenpairs at these positions, in ascending order, from the operator as a dense matrix."""
     dense = operator @ np.eye(operator.shape[0])
     return Eigenpairs(*scipy.linalg.eigh((dense + dense.T) / 2, subset_by_index=[start, stop - 1]))
 
 
 def _merged(found: Eigenpairs, more: Eigenpairs) -> Eigenpairs:
-    """The largest ones of both, as many as there are of each; of equals those found first."""
+    """The largest pairs of both, as many as there are of each; among equal ones, those found first."""
     values = np.concatenate([found.values, more.values])
     best = np.argsort(-values, kind="stable")[: len(found.values)]
     return Eigenpairs(values[best], np.hstack([found.vectors, more.vectors])[:, best])
@@ -92,7 +135,7 @@ def _merged(found: Eigenpairs, more: Eigenpairs) -> Eigenpairs:
 def _flipped(
     M: LinearOperator, ceiling: float, known: NDArray, report: Callable[[], object]
 ) -> LinearOperator:
-    """The operator ceiling * I - M on what is orthogonal to the known vectors, zero on these."""
+    """The operator ceiling * I - M on the complement of the known vectors, and zero on these."""
 
     def product(V: NDArray) -> NDArray:
         report()
@@ -105,7 +148,7 @@ def _flipped(
 
 
 def _lanczos(operator: LinearOperator, n_vectors: int, rng: np.random.RandomState, tol: float) -> Eigenpairs:
-    """The largest eigenvalues, descending, and their vectors; a warning if they did not converge."""
+    """The largest eigenvalues, in descending order, and their vectors; warns if they did not converge."""
     n = operator.shape[0]
     start = operator.matvec(rng.standard_normal(n))
     n_basis = min(n, max(2 * n_vectors + 10, 30))
@@ -125,36 +168,28 @@ def _lanczos(operator: LinearOperator, n_vectors: int, rng: np.random.RandomStat
 def _improved(
     operator: LinearOperator, found: NDArray, n_vectors: int, rng: np.random.RandomState
 ) -> tuple[NDArray, NDArray]:
-    """The largest eigenpairs as well as a block method gets from what Lanczos has found, with a warning."""
+    """Approximate largest eigenpairs by a block method that starts from what Lanczos found; warns."""
     n = operator.shape[0]
     start = np.hstack([found, rng.standard_normal((n, n_vectors - found.shape[1]))])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its own report of the residuals; ours follows
+        warnings.simplefilter("ignore")  # it reports its residuals; our own warning follows
         values, vectors = lobpcg(operator, start, largest=True, maxiter=200, tol=1e-6 * n**0.5)[:2]
     warn(
-        f"Only {found.shape[1]} of {n_vectors} eigenvectors converged; the clustering rests on approximations. The"
-        " graph may be almost disconnected, or its weights of very different size: more neighbours or another"
-        " regularisation may help.",
+        f"Only {found.shape[1]} of {n_vectors} eigenvectors converged; the others are approximations. The graph may"
+        " be almost disconnected, or its weights of very different size: more neighbours or another regularisation"
+        " may help.",
         stacklevel=9,
     )
     return values, vectors
 
 
-class Rotation(NamedTuple):
-    """``labels`` (n,), the orthogonal ``rotation`` (c, c), and the ``objective`` that was maximised."""
-
-    labels: NDArray[np.int64]
-    rotation: NDArray[np.float64]
-    objective: float
-
-
 def spectral_rotation(vectors: NDArray, rng: np.random.RandomState, n_init: int = 1) -> Rotation:
     """Labels from eigenvectors by rotating them towards an indicator matrix (Yu and Shi, ICCV 2003).
 
-    Rows are scaled to length one. Then the labels (largest entry of each rotated row) and the orthogonal rotation
-    that fits them best (by a singular value decomposition) take turns. Each of ``n_init`` attempts starts from a
-    random row and rows as orthogonal as possible to the ones before; the best fit is kept. Clusters are numbered
-    by size, and the columns of the rotation with them.
+    Rows are scaled to length one. Then two steps alternate: the label of a row becomes its largest entry after the
+    rotation, and the rotation becomes the orthogonal one that fits the labels best (by a singular value decomposition).
+    Each of ``n_init`` attempts starts from a random row and from rows as orthogonal as possible to those before. The
+    best fit is kept. Clusters, and the columns of the rotation, are ordered by size.
 
     Examples
     --------
@@ -172,7 +207,7 @@ def spectral_rotation(vectors: NDArray, rng: np.random.RandomState, n_init: int 
 
 
 def _orthogonal_rows(rows: NDArray, first: int) -> NDArray:
-    """A first rotation: a row, and again and again the one least aligned with those chosen already."""
+    """A first rotation: a given row, then repeatedly the row least aligned with those already chosen."""
     n_clusters = rows.shape[1]
     chosen = np.empty((n_clusters, n_clusters))
     chosen[:, 0] = rows[first]
@@ -184,7 +219,7 @@ def _orthogonal_rows(rows: NDArray, first: int) -> NDArray:
 
 
 def _rotated(rows: NDArray, rotation: NDArray) -> Rotation:
-    """Alternate between labels and rotation until the fit, the sum of singular values, stands still."""
+    """Alternate between labels and rotation until the fit, the sum of singular values, stops improving."""
     n_clusters = rows.shape[1]
     objective = 0.0
     for _ in range(MAX_ROTATIONS):
@@ -202,7 +237,7 @@ def _rotated(rows: NDArray, rotation: NDArray) -> Rotation:
 def given_or_found_neighbors(
     X: Any, n_neighbors: int, given: Neighbors | None, verbose: bool | int
 ) -> Neighbors:
-    """The first ``n_neighbors`` of the neighbours that the caller has given, or else those found now."""
+    """The first ``n_neighbors`` of the given neighbours, or the result of a search if there are none."""
     if given is None:
         return nearest_neighbors(X, n_neighbors, verbose=verbose)
     indices, distances = given
@@ -215,27 +250,6 @@ def given_or_found_neighbors(
     return Neighbors(indices[:, :n_neighbors], distances[:, :n_neighbors])
 
 
-def checked_components(graph: Any, n_clusters: int) -> int:
-    """The number of pieces of the graph, with a warning if there are more than clusters: then chance decides."""
-    n_components, _ = connected_components(graph, directed=False)
-    if n_components > n_clusters:
-        warn(
-            f"The neighbour graph falls apart into {n_components} components, more than the n_clusters={n_clusters}"
-            " asked for; which ones are put together is a matter of chance. Ask for more neighbours, or remove copies"
-            " and outliers from X."
-        )
-    return n_components
-
-
-def warn_of_empty_clusters(labels: NDArray[np.int64], n_clusters: int) -> None:
-    """Warn if the clustering uses fewer clusters than were asked for."""
-    used = len(np.unique(labels))
-    if used < n_clusters:
-        warn(
-            f"The clustering uses {used} of the {n_clusters} clusters asked for; a smaller n_clusters may help."
-        )
-
-
 def warn(message: str, stacklevel: int = 5) -> None:
-    """A ConvergenceWarning, by default for the caller of fit from a function that fit has called."""
+    """Issue a ConvergenceWarning that points to the caller of ``fit``."""
     warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)

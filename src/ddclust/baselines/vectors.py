@@ -1,4 +1,4 @@
-"""What the baselines that take vectors share."""
+"""The base class of reference methods that cluster vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VectorClusterer(ClusterMixin, BaseEstimator):
     n_clusters: int
 
     def _vectors_to_cluster(self, X: Any) -> Any:
-        """The data of a fit as an array or CSR matrix, checked."""
+        """The data of a fit as a checked array or CSR matrix, in their own precision and unscaled."""
         X = check_vectors(self, X, reset=True)
         check_items_can_be_clustered(SparseItems(X) if scipy.sparse.issparse(X) else X, self.n_clusters)
         return X

@@ -659,7 +659,7 @@ def compare(
     bunch = _load(data, options, verbose=not quiet)
     import os
 
-    from ddclust.compare import comparison
+    from ddclust.compare import comparison, table
     from ddclust.data.text import StemVectorizer
 
     out = out or Path(f"{Path(data).name.partition('.')[0] or 'data'}-comparison")
@@ -695,7 +695,7 @@ def compare(
     except KeyboardInterrupt:
         click.echo(f"\nInterrupted. What is done is in {out}/; the same command goes on.", err=True)
         click.get_current_context().exit(INTERRUPTED)
-    _print_table(comparison.TABLE_COLUMNS, [comparison.table_row(row) for row in rows])
+    _print_table(table.TABLE_COLUMNS, [table.table_row(row) for row in rows])
     for row in rows:
         for failure in row["failures"]:
             choice = ", ".join(f"{name}={value}" for name, value in failure["params"].items()) or "default"

@@ -1,9 +1,7 @@
-"""DEC, deep embedded clustering, on the same training loop as DDC."""
+"""The estimator: pre-training, clustering and its record, all on the same training loop as DDC."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import os
 import time
 import warnings
@@ -22,133 +20,77 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from ddclust.base import NetworkClusterer, all_or_nothing
+from ddclust.baselines.dec.network import DECNetwork, denoising_pair, initialise
+from ddclust.baselines.dec.target import Target, target_distribution
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import SparseItems
 from ddclust.data.validation import Interval, StrOptions, fit_context, resolve_device
 from ddclust.training.inference import outputs
 from ddclust.training.randomness import own_randomness
 from ddclust.training.record import RunRecord
-from ddclust.training.trainer import NonFiniteLossError, Trainer
+from ddclust.training.trainer import NonFiniteLossError, Objective, Trainer
 
-CORRUPTION = 0.2
 KMEANS_STARTS = 20
 MIN_INTERVAL = 140
 DECAY_EVERY = 20_000
-# Of the layer-wise pre-training and the fine-tuning, by optimiser: Adam's usual rate, and the paper's own.
+# Learning rates of the pre-training by optimiser: Adam's usual one, and the paper's own for gradient descent.
 PRETRAINING_RATES = {"adam": 1e-3, "sgd": 0.1}
 
 
 class Reconstruction(NamedTuple):
-    """The loss of an autoencoder: the mean square error of a value."""
+    """The loss of an autoencoder: the mean squared error per value."""
 
     error: Tensor
 
 
 class Divergence(NamedTuple):
-    """The loss of the clustering: Kullback-Leibler divergence of the assignments from their target."""
+    """The loss of the clustering: the Kullback-Leibler divergence KL(P || Q) per item."""
 
     kl: Tensor
-
-
-class DECNetwork(nn.Module):
-    """An encoder and cluster centres in its code space; returns (code, logits).
-
-    The softmax of the logits is the Student-t assignment, Eq. (1) of the DEC paper.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Any shape is flattened.
-    n_clusters : int
-    layers : sequence of int
-        Sizes of the encoder's layers; the last one is the code's.
-
-    Examples
-    --------
-    >>> code, logits = DECNetwork((20,), 3, (50, 10))(torch.zeros(4, 20))
-    >>> code.shape, logits.shape
-    (torch.Size([4, 10]), torch.Size([4, 3]))
-    """
-
-    def __init__(self, input_shape: tuple[int, ...], n_clusters: int, layers: tuple[int, ...]) -> None:
-        super().__init__()
-        sizes = (math.prod(input_shape), *layers)
-        steps: list[nn.Module] = [nn.Flatten()]
-        for n_in, n_out in itertools.pairwise(sizes):
-            steps += [nn.Linear(n_in, n_out), nn.ReLU()]
-        self.encoder = nn.Sequential(*steps[:-1])  # the code itself is linear
-        self.centers = nn.Parameter(torch.zeros(n_clusters, sizes[-1]))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        code = self.encoder(x)  # (n, d)
-        return code, student_t_logits(code, self.centers)  # (n, d), (n, k)
-
-
-def student_t_logits(code: Tensor, centers: Tensor) -> Tensor:
-    """Logarithm of the Student-t kernel of one degree of freedom, of shape (n, k).
-
-    Examples
-    --------
-    >>> student_t_logits(torch.zeros(1, 2), torch.tensor([[0.0, 0.0], [1.0, 0.0]])).softmax(dim=1)
-    tensor([[0.6667, 0.3333]])
-    """
-    squared = (code[:, None] - centers).square().sum(dim=2)  # (n, k)
-    return -squared.log1p()
-
-
-def target_distribution(q: Tensor) -> Tensor:
-    """The sharpened assignments P that Q is drawn to, Eq. (3): squares, over the clusters' sizes.
-
-    Examples
-    --------
-    >>> target_distribution(torch.tensor([[0.75, 0.25], [0.25, 0.75]]))
-    tensor([[0.9000, 0.1000],
-            [0.1000, 0.9000]])
-    """
-    weights = q.square() / q.sum(dim=0)
-    return weights / weights.sum(dim=1, keepdim=True)
 
 
 class DEC(NetworkClusterer):
     """Deep embedded clustering (Xie, Girshick, Farhadi, ICML 2016).
 
-    An autoencoder is trained, layer by layer as a denoising one and then as a whole; k-means finds centres
-    in its code. Then encoder and centres minimise KL(P || Q) = sum p log(p / q), where Q are Student-t
-    assignments, q_ij ~ 1 / (1 + ||z_i - mu_j||^2), and P their sharpened form, p_ij ~ q_ij^2 / sum_i q_ij,
-    computed over the whole data now and then; until under 0.1 % of the items change their cluster.
+    First an autoencoder is trained, layer by layer as a denoising autoencoder and then as a whole. k-means finds
+    centres in its code. Then encoder and centres minimise KL(P || Q) = sum p log(p / q). Q are Student-t assignments,
+    q_ij ~ 1 / (1 + ||z_i - mu_j||^2). P is their sharpened form, p_ij ~ q_ij^2 / sum_i q_ij, which is updated on the
+    whole data at regular intervals. Training ends when fewer than 0.1 % of the items change their cluster.
 
-    Departs from the paper: the default pre-training is shorter and by Adam, from He's initialisation
-    (:meth:`paper` has the original one); the reconstruction error is averaged over values, so that rates
-    do not depend on the data's dimension; P is computed every half epoch of large data instead of every 160 batches.
+    Departs from the paper: by default, pre-training is shorter and uses Adam with He's initialisation, because it takes
+    a fraction of the time (:meth:`paper` has the original schedule). The reconstruction error is averaged over values,
+    so that learning rates do not depend on the data's dimension. On large data P is updated every half epoch, instead
+    of every 160 batches.
 
     Parameters
     ----------
     n_clusters : int, default=8
     layers : tuple of int, default=(500, 500, 2000, 10)
-        Sizes of the encoder's layers, all but the last one with ReLU; the decoder mirrors them.
+        Sizes of the encoder's layers. All but the last one have a ReLU. The decoder mirrors them.
     pretraining : {"adam", "sgd"}, default="adam"
-        The optimiser of the autoencoder. ``"sgd"`` has the paper's rate of 0.1, divided by ten every 20,000
-        iterations.
+        Optimiser of the autoencoder. ``"sgd"`` has the paper's learning rate of 0.1, which is divided by ten every
+        20,000 iterations.
     layer_iter : int, default=1000
-        Iterations (batches) for each layer, 0 for none. The paper has 50,000.
+        Number of iterations (batches) for each layer; 0 for none. The paper has 50,000.
     finetune_iter : int, default=5000
-        Iterations for the whole autoencoder. The paper has 100,000.
+        Number of iterations for the whole autoencoder. The paper has 100,000.
     max_iter : int, default=20000
-        Most iterations of the clustering itself.
+        Maximum number of iterations of the clustering itself.
     tol : float, default=1e-3
-        The clustering ends when a smaller share of items changes its cluster between two refreshments of P.
+        The clustering ends when the share of items that change their cluster between two updates of P is smaller.
     update_interval : int or None, default=None
-        Iterations between these. None: half an epoch, at least 140 (half an epoch of MNIST).
+        Number of iterations between two updates of P. None is half an epoch, but at least 140 (half an epoch of
+        MNIST).
     center : bool, default=False
-        Subtract the mean of all values first, of dense data. For photographs, whose mean otherwise outweighs all that
-        tells them apart: the code then comes out nearly constant.
+        Whether to subtract the mean of all values first; for dense data only. Use it for photographs: their mean
+        otherwise outweighs the differences between them, and the code becomes nearly constant.
     batch_size : int, default=256
     learning_rate : float, default=0.01
-        Of the clustering, by gradient descent with momentum 0.9.
+        Learning rate of the clustering, which uses gradient descent with a momentum of 0.9.
     language : str, default="english"
-        Of texts: whose word stems are counted. See :class:`ddclust.data.text.StemVectorizer`.
+        Language of texts, whose word stems are counted. See :class:`ddclust.data.text.StemVectorizer`.
     device : str or torch.device, default="auto"
-        ``"auto"`` takes the GPU where there is one.
+        ``"auto"`` is the GPU if there is one.
     random_state : int, RandomState instance or None, default=None
     verbose : bool or int, default=False
         Show a progress bar.
@@ -164,11 +106,11 @@ class DEC(NetworkClusterer):
         ``clusters_used``, ``seconds``, ``outcome``, ``history``, and ``pretraining``: the last loss of each
         phase.
     history_ : list of dict
-        Of the clustering: the divergence for every epoch (for every 50 iterations and up on small data).
+        The divergence for every epoch of the clustering; on small data, for as many epochs as make 50 iterations.
     n_iter_ : int
-        Iterations of the clustering.
+        Number of iterations of the clustering.
     modules_ : list of nn.Module
-        The one :class:`DECNetwork`; the decoder is not kept.
+        The :class:`DECNetwork`, without the decoder.
     n_features_in_ : int
 
     Examples
@@ -235,7 +177,7 @@ class DEC(NetworkClusterer):
 
     @classmethod
     def paper(cls, n_clusters: int, *, random_state: Any = None, verbose: bool | int = False) -> Self:
-        """The original schedule: 50,000 iterations for each layer, 100,000 for the whole, by gradient descent.
+        """The paper's schedule: gradient descent, with 50,000 iterations per layer and 100,000 for the whole.
 
         Examples
         --------
@@ -261,8 +203,8 @@ class DEC(NetworkClusterer):
         Parameters
         ----------
         X : vectors, images or texts
-            Whatever :meth:`ddclust.DDC.fit` takes. One factor brings the mean square of all values to 1, as
-            in the paper; features on different scales are for the caller to standardise.
+            Anything that :meth:`ddclust.DDC.fit` takes. All values are multiplied by one factor that brings their
+            mean square to 1, as in the paper. Standardise features on different scales first.
         y : Ignored
 
         Returns
@@ -285,8 +227,9 @@ class DEC(NetworkClusterer):
                 tqdm(total=total, unit="it", disable=not self.verbose) as bar,
             ):
                 module = self._build().to(device)
+                run = _Run(source, self.batch_size, seed, bar)
                 try:
-                    record["pretraining"] = self._pretrain(module, source, seed, bar)
+                    record["pretraining"] = self._pretrain(module, run)
                 except NonFiniteLossError as error:
                     remedy = (
                         " Use pretraining='adam', whose steps do not grow."
@@ -294,7 +237,7 @@ class DEC(NetworkClusterer):
                         else ""
                     )
                     raise NonFiniteLossError(f"Pre-training failed. {error}{remedy}") from error
-                record |= self._cluster(module, source, seed, bar)
+                record |= self._cluster(module, run)
             self._n_features_out = self.layers[-1]
             self._keep(source, [record], [0], [module.eval()])
             self._judge(record)
@@ -303,12 +246,12 @@ class DEC(NetworkClusterer):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, device: str | torch.device | None = None) -> Self:
-        """Read a model that :meth:`save` wrote, on any machine. No code from the folder is run.
+        """Load a model written by :meth:`save`, on any machine. No code from the folder is run.
 
         Raises
         ------
         ddclust.storage.model_folder.ModelFormatError
-            The folder is missing, incomplete, damaged, foreign or of a newer version.
+            If the folder is missing, incomplete, damaged, not a model, or of a newer version.
         """
         return cls._load(path, {}, device)
 
@@ -319,86 +262,76 @@ class DEC(NetworkClusterer):
     def _build(self) -> DECNetwork:
         self._check_layers()
         module = DECNetwork(input_shape(self.item_shape_), self.n_clusters, tuple(self.layers))
-        _initialise(module, self.pretraining)
+        initialise(module, self.pretraining)
         return module
 
-    def _pretrain(self, module: DECNetwork, source: BatchSource, seed: int, bar: tqdm) -> dict[str, float]:
+    def _pretrain(self, module: DECNetwork, run: _Run) -> dict[str, float]:
         """Train the encoder as a part of an autoencoder; returns the last loss of each phase."""
         encoders = [step for step in module.encoder if isinstance(step, nn.Linear)]
         decoders = [nn.Linear(layer.out_features, layer.in_features) for layer in encoders]
         decoder = nn.Sequential(
             *[step for layer in reversed(decoders) for step in (nn.ReLU(), layer)][1:]
         ).to(module.centers.device)
-        _initialise(decoder, self.pretraining)
+        initialise(decoder, self.pretraining)
         last = {}
         for i, (encoding, decoding) in enumerate(zip(encoders, decoders, strict=True)):
-            frozen = module.encoder[: 1 + 2 * i]
-            pair = denoising_pair(encoding, decoding, is_first=i == 0, is_last=i == len(encoders) - 1)
-            bar.set_description(f"layer {i + 1} of {len(encoders)}")
+            run.bar.set_description(f"layer {i + 1} of {len(encoders)}")
             if self.layer_iter:
-                trainer = self._autoencoder_trainer(pair, frozen, source, seed)
-                last[f"layer {i + 1}"] = _train(trainer, self.layer_iter, bar)
-        bar.set_description("autoencoder")
-        whole = nn.Sequential(module.encoder, decoder)
+                pair = denoising_pair(encoding, decoding, is_first=i == 0, is_last=i == len(encoders) - 1)
+                before = module.encoder[: 1 + 2 * i]
+                last[f"layer {i + 1}"] = self._reconstruct(pair, before, self.layer_iter, run)
+        run.bar.set_description("autoencoder")
         if self.finetune_iter:
-            trainer = self._autoencoder_trainer(whole, nn.Flatten(), source, seed)
-            last["autoencoder"] = _train(trainer, self.finetune_iter, bar)
+            whole = nn.Sequential(module.encoder, decoder)
+            last["autoencoder"] = self._reconstruct(whole, nn.Flatten(), self.finetune_iter, run)
         return last
 
-    def _autoencoder_trainer(
-        self, module: nn.Module, frozen: nn.Module, source: BatchSource, seed: int
-    ) -> Trainer:
-        """A trainer that makes ``module`` reproduce what ``frozen`` makes of a batch."""
+    def _reconstruct(self, module: nn.Module, before: nn.Module, n_iterations: int, run: _Run) -> float:
+        """Train ``module`` to reproduce what ``before`` makes of a batch; returns the last loss."""
 
         def objective(
             module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int
         ) -> Reconstruction:
             with torch.no_grad():
-                x = frozen(x)
+                x = before(x)
             return Reconstruction(functional.mse_loss(module(x), x))
 
         rate = PRETRAINING_RATES[self.pretraining]
-        return Trainer(
+        trainer, _ = run.train(
             module,
-            source,
             objective,
-            batch_size=self.batch_size,
-            learning_rate=step_decay(rate) if self.pretraining == "sgd" else rate,
-            seed=seed,
+            n_iterations,
             optimizer=self.pretraining,
+            learning_rate=step_decay(rate) if self.pretraining == "sgd" else rate,
         )
+        return trainer.history[-1]["loss"]
 
-    def _cluster(self, module: DECNetwork, source: BatchSource, seed: int, bar: tqdm) -> dict[str, Any]:
-        """Start from k-means and sharpen the assignments; returns what the run's record says of it."""
-        bar.set_description("clustering")
-        codes = np.concatenate([code.numpy() for _, code, _ in outputs(module, source)])
-        k_means = KMeans(self.n_clusters, n_init=KMEANS_STARTS, random_state=seed).fit(codes)
+    def _cluster(self, module: DECNetwork, run: _Run) -> dict[str, Any]:
+        """Start from k-means and sharpen the assignments; returns the run's outcome, iterations and history."""
+        run.bar.set_description("clustering")
+        codes = np.concatenate([code.numpy() for _, code, _ in outputs(module, run.source)])
+        k_means = KMeans(self.n_clusters, n_init=KMEANS_STARTS, random_state=run.seed).fit(codes)
         with torch.no_grad():
             module.centers.copy_(torch.from_numpy(k_means.cluster_centers_))
-        target = _Target(module, source, self.tol)
+        target = Target(module, run.source, self.tol)
 
         def objective(module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int) -> Divergence:
             _, logits = module(x)
             p = target.distribution[indices].to(x.device)
             return Divergence(functional.kl_div(logits.log_softmax(dim=1), p, reduction="batchmean"))
 
-        trainer = Trainer(
-            module,
-            source,
-            objective,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            seed=seed,
-            optimizer="sgd",
-        )
-        interval = self.update_interval or max(trainer.batches_per_epoch // 2, MIN_INTERVAL)
-
-        def on_step(trainer: Trainer, loss: float) -> bool:
-            bar.update()
+        def has_settled(trainer: Trainer) -> bool:
+            interval = self.update_interval or max(trainer.batches_per_epoch // 2, MIN_INTERVAL)
             return trainer.iteration % interval == 0 and target.refresh()
 
-        ending = trainer.advance(self.max_iter, on_step=on_step)
-        trainer.close_record()
+        trainer, ending = run.train(
+            module,
+            objective,
+            self.max_iter,
+            optimizer="sgd",
+            learning_rate=self.learning_rate,
+            stop=has_settled,
+        )
         return {
             "outcome": "converged" if ending == "stopped" else ending,
             "n_iter": trainer.iteration,
@@ -406,7 +339,7 @@ class DEC(NetworkClusterer):
         }
 
     def _judge(self, record: dict[str, Any]) -> None:
-        """Complete the record with the divergence on the whole data; warn of empty clusters."""
+        """Add the divergence on the whole data to the record; warn if clusters are empty."""
         q = torch.from_numpy(self.probabilities_).double()
         kl = functional.kl_div(q.log(), target_distribution(q), reduction="batchmean").item()
         used = len(np.unique(self.labels_))
@@ -420,44 +353,46 @@ class DEC(NetworkClusterer):
             )
 
 
-class _Target:
-    """The target distribution of the whole data, and whether the clusters still change."""
+class _Run(NamedTuple):
+    """What all phases of a fit share, and the one place where they use the training loop."""
 
-    def __init__(self, module: DECNetwork, source: BatchSource, tol: float) -> None:
-        self.module = module
-        self.source = source
-        self.tol = tol
-        self.labels: Tensor | None = None
-        self.refresh()
+    source: BatchSource
+    batch_size: int
+    seed: int
+    bar: tqdm
 
-    def refresh(self) -> bool:
-        """Compute the target anew; returns whether fewer than ``tol`` of the items changed their cluster."""
-        q = torch.cat([logits.softmax(dim=1) for _, _, logits in outputs(self.module, self.source)])
-        self.distribution = target_distribution(q)
-        before, self.labels = self.labels, q.argmax(dim=1)
-        return before is not None and float((before != self.labels).double().mean()) < self.tol
+    def train(
+        self,
+        module: nn.Module,
+        objective: Objective,
+        n_iterations: int,
+        *,
+        optimizer: str,
+        learning_rate: float | Callable[[int], float],
+        stop: Callable[[Trainer], bool] = lambda trainer: False,
+    ) -> tuple[Trainer, str]:
+        """Train a module in place, until ``stop`` or for ``n_iterations``; returns the trainer and how it ended."""
+        trainer = Trainer(
+            module,
+            self.source,
+            objective,
+            batch_size=self.batch_size,
+            learning_rate=learning_rate,
+            seed=self.seed,
+            optimizer=optimizer,
+        )
 
+        def on_step(trainer: Trainer, loss: float) -> bool:
+            self.bar.update()
+            return stop(trainer)
 
-def denoising_pair(
-    encoding: nn.Linear, decoding: nn.Linear, *, is_first: bool, is_last: bool
-) -> nn.Sequential:
-    """One layer and its mirror image as a denoising autoencoder, Eqs. (6) to (9) of the DEC paper.
-
-    The first decoder has no ReLU, since data may be negative, and the last encoder has none, so that the
-    code keeps all information.
-    """
-    return nn.Sequential(
-        nn.Dropout(CORRUPTION),
-        encoding,
-        nn.Identity() if is_last else nn.ReLU(),
-        nn.Dropout(CORRUPTION),
-        decoding,
-        nn.Identity() if is_first else nn.ReLU(),
-    )
+        ending = trainer.advance(n_iterations, on_step=on_step)
+        trainer.close_record()
+        return trainer, ending
 
 
 def step_decay(rate: float) -> Callable[[int], float]:
-    """The rate of each iteration, a tenth after every 20,000 of them.
+    """The learning rate as a function of the iteration: divided by ten every 20,000 iterations.
 
     Examples
     --------
@@ -465,21 +400,3 @@ def step_decay(rate: float) -> Callable[[int], float]:
     [0.1, 0.1, 0.01, 0.001]
     """
     return lambda iteration: rate / 10 ** (iteration // DECAY_EVERY)
-
-
-def _initialise(module: nn.Module, pretraining: str) -> None:
-    """Small random weights of every linear layer as in the paper or, for Adam, He's; in place."""
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
-            if pretraining == "sgd":
-                nn.init.normal_(layer.weight, std=0.01)
-            else:
-                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-            nn.init.zeros_(layer.bias)
-
-
-def _train(trainer: Trainer, iterations: int, bar: tqdm) -> float:
-    """Train for so many iterations; returns the last loss of the history."""
-    trainer.advance(iterations, on_step=lambda trainer, loss: bool(bar.update() and False))
-    trainer.close_record()
-    return trainer.history[-1]["loss"]

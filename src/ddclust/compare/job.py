@@ -1,0 +1,123 @@
+"""One fit of a comparison: what is to be fitted, and what the fit leaves on disk."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ddclust.data.batches import BatchSource, Scaling
+from ddclust.data.items import Items, SparseItems
+from ddclust.storage.atomic import write_file, write_json
+
+JOB_FILE = "job.json"
+RESULT_FILE = "result.json"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit to be made: a method with one choice of parameters and a seed, and where its data and results are."""
+
+    method: str
+    params: dict[str, Any]
+    n_clusters: int
+    seed: int
+    options: dict[str, int]
+    data: str
+    folder: str
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder from which a fit that was stopped resumes."""
+        return Path(self.folder) / "checkpoints"
+
+    def labels_file(self, title: str) -> Path:
+        """The file that holds the labels of the fit under one of its titles."""
+        return Path(self.folder) / f"{title}.npy"
+
+    def items(self) -> Any:
+        """The data as they are: a memory-mapped array or a CSR matrix."""
+        if self.data.endswith(".npz"):
+            return scipy.sparse.load_npz(self.data)
+        return np.load(self.data, mmap_mode="r", allow_pickle=False)
+
+    def vectors(self) -> Any:
+        """The data as one vector per item, scaled as DDC scales them."""
+        data = self.items()
+        items: Items = SparseItems(data) if scipy.sparse.issparse(data) else data
+        return BatchSource(items, Scaling.of(items)).vectors()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a fit leaves in result.json: its cost and its titles, or the error that ended it.
+
+    ``objective`` is the method's own, lower is better. ``limit`` is the budget that was exceeded. ``peak_mb`` is
+    written last, so a result without it is incomplete.
+    """
+
+    seconds: float = 0.0
+    objective: float | None = None
+    titles: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    limit: dict[str, float] | None = None
+    peak_mb: float | None = None
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """The result in a folder; an empty one if there is none, or if it is torn."""
+        return cls(**read_json(folder / RESULT_FILE))
+
+    def write(self, folder: Path) -> None:
+        """Write the result to a folder."""
+        keys = ["seconds", "objective", "titles", "warnings"] if self.error is None else ["error"]
+        keys += [key for key in ("limit", "peak_mb") if getattr(self, key) is not None]
+        content = asdict(self)
+        write_json(folder / RESULT_FILE, {key: content[key] for key in keys})
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The content of a JSON file; nothing if it is missing or torn."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def write_labels(file: Path, labels: NDArray[np.int64]) -> None:
+    """Write labels in full or not at all."""
+    content = io.BytesIO()
+    np.save(content, labels)
+    write_file(file, content.getvalue())
+
+
+@contextmanager
+def data_file(folder: Path, data: Any) -> Iterator[Path]:
+    """Write the data to a file that every fit can map into memory, and remove it at the end of the block.
+
+    Fits leave what they share beside it. If the process is killed, the next comparison in the folder writes it again.
+    """
+    place = folder / "data"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    try:
+        is_sparse: bool = scipy.sparse.issparse(data)
+        if is_sparse:
+            file = place / "data.npz"
+            scipy.sparse.save_npz(file, data.tocsr(), compressed=False)
+        else:
+            file = place / "data.npy"
+            np.save(file, np.asarray(data))
+        yield file.resolve()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
