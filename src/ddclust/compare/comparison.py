@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ddclust.choosing.metrics import known_classes
-from ddclust.compare.job import Job, Result, data_file, read_json
+from ddclust.compare.job import Job, Result, data_file
 from ddclust.compare.methods import METHODS
 from ddclust.compare.process import Budget, is_made, make_fit
 from ddclust.compare.table import (
@@ -32,14 +32,23 @@ from ddclust.compare.table import (
 )
 from ddclust.data.items import fingerprint
 from ddclust.results import versions
-from ddclust.storage.atomic import locked, write_json
+from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
 
-LOCK_FILE = "lock"
 DEFAULT_METHODS = tuple(METHODS)
 
 
-class ComparisonError(ValueError):
+class ComparisonError(WorkspaceError):
     """A comparison that cannot be made in this folder."""
+
+
+COMPARISON = Kind(
+    format="ddclust-comparison",
+    file=COMPARISON_FILE,
+    content="a comparison",
+    work="Another comparison",
+    differences={"data": "the data differ", "versions": "the versions of ddclust or its libraries differ"},
+    error=ComparisonError,
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,8 @@ def compare(
     if codes is not None and not (codes >= 0).any():
         raise ValueError("truth has no known class; leave it out.")
     protocol = Protocol(runs, max_choices, max_iter, params or {}, seed)
-    with _claim(folder, data, n_clusters):
+    identity = {"data": fingerprint(data), "n_clusters": n_clusters, "versions": versions()}
+    with Workspace(folder, COMPARISON).claimed(identity, rows=[]):
         with data_file(folder, data) as file:
             jobs = list(protocol.jobs(methods, n_clusters, file, folder))
             with tqdm(jobs, unit="fit", disable=not verbose) as bar:
@@ -153,31 +163,6 @@ def _known_methods(methods: Sequence[str]) -> list[str]:
     if unknown is not None or not methods:
         raise ValueError(f"There is no method {unknown or ''!r}; choose from {', '.join(METHODS)}.")
     return list(dict.fromkeys(methods))
-
-
-def _claim(folder: Path, data: Any, n_clusters: int) -> IO[str]:
-    """Lock the folder for this comparison, or refuse it if it holds anything else. Closing the result unlocks it."""
-    identity = {"data": fingerprint(data), "n_clusters": n_clusters, "versions": versions()}
-    file = folder / COMPARISON_FILE
-    if not file.exists() and folder.exists() and any(p.name != LOCK_FILE for p in folder.iterdir()):
-        raise ComparisonError(f"{str(folder)!r} holds other files; choose an empty or new folder.")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = locked(folder / LOCK_FILE)
-    if lock is None:
-        raise ComparisonError(f"Another comparison is running in {str(folder)!r}.")
-    if not file.exists():
-        write_json(file, {**identity, "rows": []})
-    found = read_json(file)
-    differences = {
-        "data": "of other data",
-        "n_clusters": "with another number of clusters",
-        "versions": "by other versions of ddclust or its libraries",
-    }
-    for name, difference in differences.items():
-        if found.get(name) != identity[name]:
-            lock.close()
-            raise ComparisonError(f"{str(folder)!r} holds a comparison {difference}; choose another folder.")
-    return lock
 
 
 def _show(bar: tqdm, seconds: float, used: int) -> None:
