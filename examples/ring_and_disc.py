@@ -1,4 +1,4 @@
-"""The paper's synthetic example: k-means cuts the ring in two, DDC separates it from the disc.
+"""The paper's first example: k-means cuts the ring in two, DDC separates it from the disc.
 
 python examples/ring_and_disc.py [FIGURE.png]
 """
@@ -7,8 +7,7 @@ import sys
 
 from sklearn.cluster import KMeans
 
-from ddclust import DDC
-from ddclust.choosing.metrics import clustering_accuracy
+from ddclust import DDC, clustering_accuracy
 from ddclust.datasets import load_circles
 from ddclust.show import plots
 
