@@ -1,4 +1,4 @@
-"""Restarts side by side, and the price of checkpoints."""
+"""Runs side by side, and the cost of checkpoints."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 
 import numpy as np
 import torch
-from _measure import save, seconds, summary
 
 from ddclust import DDC
 from ddclust.training.checkpoints import RunStore
 from ddclust.training.engine import run_all
+from lab.benchmarks.measure import seconds, summary
 
 X = np.random.default_rng(0).integers(0, 255, size=(1000, 28, 28), dtype=np.uint8)
 STEPS = 100
@@ -63,5 +63,6 @@ def checkpoint_overhead(repeats=6) -> dict:
     return {"what": "run with checkpoints / without", "target": "< 1.03", **summary(values)}
 
 
-if __name__ == "__main__":
-    save("restarts", [*side_by_side(), checkpoint_overhead()])
+def figures() -> list[dict]:
+    """What the benchmark measures."""
+    return [*side_by_side(), checkpoint_overhead()]
