@@ -29,10 +29,12 @@ def main(folder: Path) -> None:
         if found["reading"] not in READINGS:
             continue
         cell = pool_cell(found["reading"], found["seed"], found["precision"])
-        target, work = place.result(cell), place.work(f"paper/{cell.key}")
+        labels = place.work(f"paper/{cell.key}") / "labels.npz"
+        if not labels.exists():
+            labels.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.with_name("labels.npz"), labels)
+        target = place.result(cell)
         if not target.exists():
-            work.mkdir(parents=True, exist_ok=True)
-            shutil.copy(file.with_name("labels.npz"), work / "labels.npz")
             target.parent.mkdir(parents=True, exist_ok=True)
             head = {"cell": cell.key, "budget": cell.budget, "command": cell.command, "data": data}
             write_json(target, head | {"protocol": cell.protocol()} | content(found))

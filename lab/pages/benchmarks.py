@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ddclust.storage.atomic import write_file
-from lab.pages.markdown import table
+from lab.pages.markdown import table, write_page
 from lab.paths import Place
 
 INTRODUCTION = """# Benchmarks
@@ -22,7 +21,7 @@ def write_benchmarks(place: Place) -> bool:
     files = sorted(place.benchmark("").parent.glob("*.json"))
     if files:
         text = "\n".join([INTRODUCTION, *(_section(json.loads(file.read_text())) for file in files)])
-        write_file(place.benchmarks_page, text.encode())
+        write_page(place.benchmarks_page, text)
     return bool(files)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ddclust.storage.atomic import write_file
 from lab.experiments.studies import K_MEANS, OF_DEFAULTS, WITH_PAIRS, WITHOUT_PAIRS
 from lab.pages.found import Found, largest
-from lab.pages.markdown import table
+from lab.pages.markdown import table, write_page
 from lab.paths import Place
 
 INTRODUCTION = """# Defaults
@@ -72,7 +71,7 @@ def write_defaults(place: Place) -> bool:
         f"ACC of the label-free choice of four runs of {iterations:,} iterations, for {seeds} seed(s):\n\n"
     )
     header = ("data", "items", "with pairs (default)", "without pairs", "k-means")
-    write_file(place.study_page("defaults"), (INTRODUCTION + caption + table(header, rows)).encode())
+    write_page(place.study_page("defaults"), INTRODUCTION + caption + table(header, rows))
     return True
 
 

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+from ddclust.storage.atomic import write_file
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write a page, in a new folder if need be."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, text.encode())
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

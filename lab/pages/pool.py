@@ -42,7 +42,9 @@ def pool_section(place: Place) -> Iterable[str]:
         ("reading", "precision", "choice", "seeds", "NMI, ACC"),
         [row for pool in found for row in _choices(pool, place)],
     )
-    yield "The loss of an epoch is the mean over its batches, and its ACC is that of 10,000 images.\n"
+    items = sorted({result["curve_items"] for pool in found for result in pool.results})
+    images = " or ".join(f"{n:,}" for n in items)
+    yield f"The loss of an epoch is the mean over its batches, and its ACC is that of {images} images.\n"
     yield "### The lowest loss among n runs\n"
     yield (
         "Expected ACC of the run with the lowest loss among n runs drawn from the pool, and the probability that it has at"

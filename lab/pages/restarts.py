@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ddclust.storage.atomic import write_file
 from lab.pages.found import Found, largest
-from lab.pages.markdown import table
+from lab.pages.markdown import table, write_page
 from lab.paths import Place
 
 INTRODUCTION = """# What several runs, halving and the vote are worth
@@ -32,7 +31,7 @@ def write_restarts(place: Place) -> bool:
     results = largest("restarts", place).values()
     if results:
         text = "\n".join([INTRODUCTION, *(_section(found) for found in results)])
-        write_file(place.study_page("restarts"), text.encode())
+        write_page(place.study_page("restarts"), text)
     return bool(results)
 
 

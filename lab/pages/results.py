@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ddclust.storage.atomic import write_file
 from lab import printed
 from lab.experiments.beyond import ABOUT
 from lab.experiments.sizes import ABLATED, CLUSTERS
@@ -19,6 +18,7 @@ from lab.pages.markdown import (
     sizes,
     spread_text,
     table,
+    write_page,
 )
 from lab.pages.pool import pool_section
 from lab.paths import Place
@@ -59,7 +59,7 @@ def write_results(place: Place) -> None:
     """Write RESULTS.md."""
     parts = (pool_section, _table1, _beyond, _table2, _divergences, _readings, _figures)
     text = "\n".join([INTRODUCTION, *(line for part in parts for line in part(place))])
-    write_file(place.results_page, text.encode())
+    write_page(place.results_page, text)
 
 
 # --- Table 1 ---------------------------------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ddclust.storage.atomic import write_file
 from lab.pages.found import Found, largest
-from lab.pages.markdown import spread_text, table
+from lab.pages.markdown import spread_text, table, write_page
 from lab.paths import Place
 from lab.studies import SIGNS, correlation
 
@@ -51,7 +50,7 @@ def write_selection(place: Place) -> bool:
     results = largest("selection", place).values()
     if results:
         parts = [INTRODUCTION, *map(_section, results), *_of_restarts(place), *_with_pairs(place)]
-        write_file(place.study_page("selection"), "\n".join(parts).encode())
+        write_page(place.study_page("selection"), "\n".join(parts))
     return bool(results)
 
 

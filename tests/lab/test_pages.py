@@ -33,7 +33,7 @@ def test_committed_pages_are_those_of_the_committed_results(tmp_path):
 def test_the_page_shows_both_figures_and_links_to_every_file(tmp_path, monkeypatch):
     place = Place(tmp_path)
     ddc = Cell("table1", "circles", "ddc", 2, Fits(SMALL), "quick")
-    cells = [ddc, replace(ddc, name="k-means", work=Reference("k-means", 2, 1))]
+    cells = [ddc, replace(ddc, name="k-means", work=Reference("k-means", 1, 1))]
     monkeypatch.setitem(EXPERIMENTS, "table1", lambda budget: cells if budget == "quick" else [])
     monkeypatch.setitem(_results.CLUSTERS, "circles", 2)
     monkeypatch.setitem(printed.TABLE_1, "circles", {"DDC": printed.Printed(0.83, 86.58)})
@@ -52,17 +52,18 @@ def test_command_line(tmp_path):
     def lab(*arguments):
         return CliRunner().invoke(main, [*arguments, "--out", str(tmp_path)])
 
-    named = ("figures", "--cell", "ring-and-disc")
-    before = lab("status", "figures", "--data", "circles")
+    named = ("defaults", "--data", "iris", "--cell", "k-means")
+    before = lab("status", *named)
     assert before.exit_code == 0
     assert "waiting" in before.output
     made = lab("run", *named, "-q")
     assert made.exit_code == 0, made.output
-    assert "figures/circles/ring-and-disc" in made.output
-    assert "lab/figures/quick/ring-and-disc.png" in (tmp_path / "RESULTS.md").read_text()
+    assert "defaults/iris/k-means" in made.output
+    assert "| iris | 150 x 4 |" in (tmp_path / "docs" / "defaults.md").read_text()
+    assert "# Results" in (tmp_path / "RESULTS.md").read_text()
     again = lab("run", *named, "-q")
-    assert "ring-and-disc: done" in again.output
-    assert "done" in lab("status", "figures", "--data", "circles").output
+    assert "k-means: done" in again.output
+    assert "done" in lab("status", *named).output
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ import pytest
 
 from ddclust.storage.atomic import write_json
 from lab import pool as _pool
+from lab.cells import Cell, Run
 from lab.experiments.pool import pool_cell
 from lab.pages.pool import pool_section
+from lab.parameters import snapshots
 from lab.paths import Place
 
 RUNS = [
@@ -94,3 +96,17 @@ def test_the_section_and_the_figure(place):
 
 def test_there_is_no_section_without_runs(tmp_path):
     assert not list(pool_section(Place(tmp_path)))
+
+
+def test_missing_runs_are_made_in_other_processes(tmp_path):
+    params = {"n_init": 1, "max_iter": 20, "callbacks": snapshots([0, 1])}
+    cells = [
+        Cell("pool", "circles", f"short/{seed:03d}", 2, Run("short", params, seed), "paper")
+        for seed in (0, 1)
+    ]
+    place, said = Place(tmp_path), []
+    _pool.make_runs(cells, place, 1, said.append)
+    assert len(said) == 2
+    _pool.make_runs(cells, place, 1, said.append)
+    assert len(said) == 2  # both were done
+    assert all(place.result(cell).exists() for cell in cells)

@@ -22,7 +22,7 @@ from lab.paths import Place
 from lab.runner import BusyError, run_cell, state
 
 SMALL = {"n_init": 3, "n_vote": 3, "max_iter": 60}
-LONG = {"n_init": 2, "n_vote": 2, "max_iter": 1500}
+LONG = {"n_init": 2, "n_vote": 2, "max_iter": 500}
 
 
 def ring(work=None, name="ring"):
@@ -142,16 +142,16 @@ def test_a_killed_cell_goes_on_and_ends_the_same(tmp_path):
 
 
 def test_a_reference_method_s_cell(tmp_path):
-    cell, place = ring(Reference("k-means", runs=3, choices=1)), Place(tmp_path)
+    cell, place = ring(Reference("k-means", runs=2, choices=1)), Place(tmp_path)
     result = make(cell, place)
     row = result["rows"][0]
-    assert (row["method"], row["fits"]) == ("k-means", 3)
+    assert (row["method"], row["fits"]) == ("k-means", 2)
     assert row["label_free"]["ACC"] <= row["best"]["ACC"]
     assert state(cell, place) == "done"
 
 
 def test_a_cell_with_links(tmp_path):
-    params = {"n_init": 3, "n_vote": 3, "max_iter": 30, "learning_rate": constant(1e-3)}
+    params = {"n_init": 1, "max_iter": 10, "learning_rate": constant(1e-3)}
     cell = Cell("beyond", "digits", "links-500", 10, Fits(params, given=RandomLinks(500)), "quick")
     result = make(cell, Place(tmp_path))
     assert result["protocol"]["given"] == {"RandomLinks": {"n_pairs": 500}}
