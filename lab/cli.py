@@ -88,7 +88,7 @@ def run(
             continue
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _show_warning
+                warnings.showwarning = _show_warning  # type: ignore[assignment]
                 run_cell(cell, place, verbose=not quiet)
         except KeyboardInterrupt:
             click.echo("\nInterrupted. What is done is kept; the same command goes on.", err=True)
@@ -102,6 +102,7 @@ def run(
         else:
             accuracy, minutes = brief(cell, place)
             click.echo(f"{cell.key}: ACC {accuracy} after {minutes} min", err=True)
+            write_pages(place)
     _write_pages(place)
     if problems:
         raise click.ClickException(

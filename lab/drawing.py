@@ -47,9 +47,7 @@ def ring_and_disc(bunch: Bunch, fit: Fitted) -> Drawn:
 
 def simplex(bunch: Bunch, fit: Fitted) -> Drawn:
     """Soft assignments of three digits before, during and after training."""
-    epochs, accuracy = plots.snapshot_accuracy(fit.snapshots[0], bunch.target)
-    facts = {"epochs": epochs.tolist(), "ACC": [round(value, 4) for value in accuracy.tolist()]}
-    return plots.simplex(fit.snapshots[0], bunch.target), facts
+    return plots.simplex(fit.snapshots[0], bunch.target), _accuracies(bunch, fit)
 
 
 def gallery(bunch: Bunch, fit: Fitted) -> Drawn:
@@ -69,9 +67,14 @@ def _accuracy(bunch: Bunch, fit: Fitted) -> dict[str, Any]:
 
 def loss_terms(bunch: Bunch, fit: Fitted) -> Drawn:
     """The terms of the loss and the accuracy while the best run trains."""
-    epochs, accuracy = plots.snapshot_accuracy(fit.snapshots[0], bunch.target)
-    facts = {"epochs": epochs.tolist(), "ACC": [round(value, 4) for value in accuracy.tolist()]}
-    return plots.training_curves(fit.model, (epochs, accuracy)), facts
+    facts = _accuracies(bunch, fit)
+    return plots.training_curves(fit.model, (facts["epochs"], facts["ACC"])), facts
+
+
+def _accuracies(bunch: Bunch, fit: Fitted) -> dict[str, list[float]]:
+    """ACC of the best run at the epochs of its snapshots."""
+    points = curve(fit.snapshots[0], bunch.target)
+    return {"epochs": [point["epoch"] for point in points], "ACC": [point["ACC"] for point in points]}
 
 
 class MonitoredTerms(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
@@ -194,12 +194,12 @@ def _judged(runs: list[dict[str, Any]], group: int, groups: int) -> dict[str, An
     return table
 
 
-def correlation(value: NDArray, score: ArrayLike) -> float | None:
+def correlation(value: NDArray, score: Sequence[float]) -> float | None:
     """Spearman's rank correlation, None where the quantity is the same for all runs."""
     found = float(spearmanr(value, score).statistic) if np.ptp(value) > 0 else float("nan")
     return None if np.isnan(found) else round(found, 3)
 
 
-def mean_and_sd(values: ArrayLike) -> dict[str, float]:
+def mean_and_sd(values: Sequence[float]) -> dict[str, float]:
     """Mean and standard deviation."""
     return {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4)}
