@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from math import comb
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from lab.runner import N_VOTE, read_result, run_cell, scores, state, write_figur
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+REPETITION = 20  # runs of one best-of-20, by their seeds: 0 to 19, 20 to 39 and so on
 RESAMPLES = 2000
 COVERAGE = 0.95
 
@@ -34,6 +36,19 @@ class Pool(NamedTuple):
     reading: str
     precision: str
     results: list[dict[str, Any]]
+
+    @property
+    def repetitions(self) -> list[Pool]:
+        """The runs of each best-of-20, of which the last may be unfinished."""
+        blocks: dict[int, list[dict[str, Any]]] = {}
+        for result in self.results:
+            blocks.setdefault(result["protocol"]["seed"] // REPETITION, []).append(result)
+        return [self._replace(results=results) for results in blocks.values()]
+
+    @property
+    def first_seed(self) -> int:
+        """The first seed of the repetition that the first run belongs to."""
+        return self.results[0]["protocol"]["seed"] // REPETITION * REPETITION
 
     @property
     def runs(self) -> list[dict[str, Any]]:
@@ -84,7 +99,7 @@ def make_runs(cells: Iterable[Cell], place: Place, n_jobs: int, say: Callable[[s
 
 
 def choices(pool: Pool, place: Place) -> list[Choice]:
-    """The four label-free choices of docs/paper-protocol.md. The vote is left out where it has not been counted."""
+    """The four label-free choices of docs/paper-protocol.md among all runs; the vote only where it has been counted."""
     runs = pool.runs
     by_loss = min(runs, key=lambda run: run["loss"])
     by_divergence = min(runs, key=lambda run: run["terms"]["divergence"])
@@ -117,29 +132,39 @@ def _lowest_epoch(pool: Pool) -> Choice:
 
 
 def write_votes(place: Place) -> None:
-    """Count the vote of the three lowest losses of each pool, where the labels of these runs are at hand."""
+    """Count the vote of the three lowest losses of each best-of-20, where the labels of these runs are at hand."""
     for pool in pools(place):
-        clock, seeds, file = Clock(), lowest(pool, N_VOTE), _vote_file(pool, place)
-        known = read_result(file)
-        labels = [place.work(f"paper/{pool.cell(seed).key}") / "labels.npz" for seed in seeds]
-        if len(seeds) < N_VOTE or (known is not None and known["facts"]["seeds"] == seeds):
-            continue
-        if all(one.exists() for one in labels):
-            voted = majority_vote([np.load(one)["labels"].astype(np.int64) for one in labels])
-            result = {
-                "cell": f"{pool.cell(seeds[0]).key.rpartition('/')[0]}/vote",
-                "budget": "paper",
-                "command": "python -m lab pool",
-                "data": pool.results[0]["data"],
-                "protocol": {"method": "vote", "reading": pool.reading, "precision": pool.precision},
-                "facts": {"seeds": seeds, **scores(load_data("mnist").target, voted)},
-                "provenance": clock.provenance(),
-            }
-            write_json(file, result)
+        for repetition in pool.repetitions:
+            _write_vote(repetition, place)
 
 
-def _vote_file(pool: Pool, place: Place) -> Any:
-    return place.result(pool.cell(0)).with_name("vote.json")
+def _write_vote(pool: Pool, place: Place) -> None:
+    clock, seeds, file = Clock(), lowest(pool, N_VOTE), _vote_file(pool, place)
+    known = read_result(file)
+    labels = [place.work(f"paper/{pool.cell(seed).key}") / "labels.npz" for seed in seeds]
+    is_counted = known is not None and known["facts"]["seeds"] == seeds
+    if is_counted or len(seeds) < N_VOTE or not all(one.exists() for one in labels):
+        return
+    voted = majority_vote([np.load(one)["labels"].astype(np.int64) for one in labels])
+    result = {
+        "cell": f"{pool.cell(seeds[0]).key.rpartition('/')[0]}/{file.stem}",
+        "budget": "paper",
+        "command": "python -m lab pool",
+        "data": pool.results[0]["data"],
+        "protocol": {
+            "method": "vote",
+            "reading": pool.reading,
+            "precision": pool.precision,
+            "first_seed": pool.first_seed,
+        },
+        "facts": {"seeds": seeds, **scores(load_data("mnist").target, voted)},
+        "provenance": clock.provenance(),
+    }
+    write_json(file, result)
+
+
+def _vote_file(pool: Pool, place: Place) -> Path:
+    return place.result(pool.cell(0)).with_name(f"vote-{pool.first_seed:03d}.json")
 
 
 # --- the best of n ---------------------------------------------------------------------------------------------------

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lab.experiments.pool import SEEDS
+from lab.experiments.pool import READINGS, SEEDS
 from lab.pages.markdown import nmi_and_acc, percent, percent_spread, spread_text, table
 from lab.paths import Place
-from lab.pool import Pool, chance_of, choices, expected_accuracy, pools
+from lab.pool import REPETITION, Pool, chance_of, choices, expected_accuracy, pools
 from lab.runner import spread
 from lab.studies import correlation
 
@@ -39,7 +39,7 @@ def pool_section(place: Place) -> Iterable[str]:
     yield "A Spearman correlation of -1 would mean that the lowest loss is always the most accurate run.\n"
     yield "### Label-free choices\n"
     yield table(
-        ("reading", "precision", "choice", "seeds", "NMI, ACC"),
+        ("reading", "precision", "among", "choice", "chosen", "NMI, ACC"),
         [row for pool in found for row in _choices(pool, place)],
     )
     items = sorted({result["curve_items"] for pool in found for result in pool.results})
@@ -92,10 +92,13 @@ def _distribution(pool: Pool) -> tuple[str, ...]:
 
 
 def _choices(pool: Pool, place: Place) -> Iterable[tuple[str, ...]]:
-    for choice in choices(pool, place):
-        seeds = ", ".join(map(str, choice.seeds))
-        epoch = "" if choice.epoch is None else f", epoch {choice.epoch}"
-        yield pool.reading, pool.precision, choice.rule, f"{seeds}{epoch}", nmi_and_acc(choice.scores)
+    for repetition in pool.repetitions:
+        among = f"{len(repetition.results)} runs from seed {repetition.first_seed}"
+        for choice in choices(repetition, place):
+            seeds = ("seeds " if len(choice.seeds) > 1 else "seed ") + ", ".join(map(str, choice.seeds))
+            epoch = "" if choice.epoch is None else f", epoch {choice.epoch}"
+            row = (pool.reading, pool.precision, among, choice.rule, f"{seeds}{epoch}")
+            yield *row, nmi_and_acc(choice.scores)
 
 
 def _best_of_n(pool: Pool) -> Iterable[tuple[str, ...]]:
@@ -113,8 +116,8 @@ def _best_of_n(pool: Pool) -> Iterable[tuple[str, ...]]:
 
 def _verdict(found: list[Pool]) -> str:
     """Which reading is the better one by the rule, once all runs of both are there."""
-    compared = [pool for pool in found if pool.precision == "bfloat16"]
-    if len(compared) < 2 or any(len(p.results) < SEEDS[p.reading, p.precision] for p in compared):
+    compared = [pool.repetitions[0] for pool in found if pool.precision == "bfloat16"]
+    if len(compared) < len(READINGS) or any(len(pool.results) < REPETITION for pool in compared):
         return "Which reading is the better one is decided when all runs are finished.\n"
     expected = {pool.reading: expected_accuracy(pool.runs, RULE) for pool in compared}
     better = max(expected, key=lambda reading: expected[reading])

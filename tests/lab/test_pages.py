@@ -1,19 +1,21 @@
 """Pages are functions of the files, and the command line makes both."""
 
 import shutil
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
-from lab import printed
+from lab import bench, printed
 from lab.cells import Cell, Fits, Reference
 from lab.cli import main
 from lab.experiments import EXPERIMENTS
 from lab.pages import results as _results
 from lab.pages import write_pages
 from lab.paths import Place
-from lab.runner import run_cell
+from lab.runner import read_result, run_cell
 
 SMALL = {"n_init": 3, "n_vote": 3, "max_iter": 60}
 
@@ -46,6 +48,21 @@ def test_the_page_shows_both_figures_and_links_to_every_file(tmp_path, monkeypat
     assert f"{100 * of_k_means['rows'][0]['best']['ACC']:.1f}" in text
     for cell in cells:
         assert f"({place.relative(place.result(cell))})" in text
+
+
+def test_benchmarks_leave_a_file_and_a_table(tmp_path, monkeypatch):
+    figure = {"what": "one / two", "target": "< 1", "median": 0.5, "quartiles": [0.4, 0.6], "repeats": 3}
+    monkeypatch.setitem(sys.modules, "lab.benchmarks.halves", SimpleNamespace(figures=lambda: [figure]))
+    monkeypatch.setitem(sys.modules, "lab.benchmarks.skipped", SimpleNamespace(figures=lambda: None))
+    place = Place(tmp_path)
+    for name in ("halves", "skipped"):
+        bench.run_here(name, place)
+    result = read_result(place.benchmark("halves"))
+    assert result["command"] == "python -m lab bench halves"
+    assert result["figures"] == [figure]
+    assert not place.benchmark("skipped").exists()
+    write_pages(place)
+    assert "| one / two | 0.5 (0.4 to 0.6) | < 1 |" in place.benchmarks_page.read_text()
 
 
 def test_command_line(tmp_path):

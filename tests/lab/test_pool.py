@@ -94,6 +94,16 @@ def test_the_section_and_the_figure(place):
     assert place.figure("paper", "pool").read_bytes().startswith(b"\x89PNG")
 
 
+def test_further_seeds_are_another_repetition(place):
+    cell, result = result_of({**RUNS[0], "seed": 20, "loss": 0.1})
+    write_json(place.result(cell), result)
+    (pool,) = _pool.pools(place)
+    first, second = pool.repetitions
+    assert (len(first.results), second.first_seed) == (5, 20)
+    assert _pool.lowest(first, 1) == [1]
+    assert _pool.lowest(second, 1) == [20]
+
+
 def test_there_is_no_section_without_runs(tmp_path):
     assert not list(pool_section(Place(tmp_path)))
 
