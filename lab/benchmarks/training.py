@@ -206,7 +206,7 @@ def rates_in_worker(barrier, results, repeats, steps=12, products=10, size=1024)
 
 
 def share_of_peak(repeats=20) -> dict:
-    """Two restarts side by side, one thread each, over the matrix product in the same two processes."""
+    """Two runs side by side, one thread each, over the matrix product in the same two processes."""
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.Queue()
     workers = [
@@ -219,7 +219,7 @@ def share_of_peak(repeats=20) -> dict:
     for worker in workers:
         worker.join()
     return {
-        "what": f"two conv restarts side by side ({conv_step_operations() / 1e9:.2f} GFLOP a step)"
+        "what": f"two conv runs side by side ({conv_step_operations() / 1e9:.2f} GFLOP a step)"
         " / matrix-product peak of two cores",
         "target": ">= 0.55",
         **summary((rates[:, 0] / rates[:, 1]).tolist()),
