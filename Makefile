@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(BIN)/pip install --quiet
 
-.PHONY: demo test lint style bench figures clean
+.PHONY: demo test lint style reproduce bench figures clean
 
 demo: $(VENV)/.core
 	rm -rf demo
@@ -27,8 +27,11 @@ style: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m lab run
+
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m lab bench
 
 figures: $(VENV)/.dev
 	$(BIN)/python examples/ring_and_disc.py docs/ring_and_disc.png

@@ -1,41 +1,22 @@
-"""What experiments are made of: a cell is one method, or one choice of parameters, on one data set."""
+"""What experiments are made of. A cell is one piece of work on one data set; it leaves one JSON file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from sklearn.utils import Bunch
 
-from ddclust.ddc import DDC
-from ddclust.saving import params_to_json
+from lab.parameters import Params, in_full
 
-# What a result does not depend on, or what a fit is given by the runner.
-INDIFFERENT = ("checkpoint_dir", "device", "n_clusters", "n_jobs", "random_state", "verbose")
-# Parameters that came later, with the values at which a result is what it was without them, and so is its key.
-LATER: dict[str, Any] = {
-    "schedule": "auto",
-    "start_balance": None,
-    "augment": None,
-    "neighbors": None,
-    "partner_weight": 1.0,
-    "link_weight": 1.0,
-    "cluster_sizes": None,
-    "n_final": None,
-    "criterion": "loss",
-    "balance": None,
-    "cut": 0.0,
-}
-# What experiments do not leave to defaults, which depend on the data.
-ALONE = {"augment": None, "neighbors": None}
 BUDGETS = ("quick", "standard", "paper")
 
 
 class Given(Protocol):
-    """What a fit gets other than the data as they are: a frozen dataclass, so that results can say what it was."""
+    """What a fit is given in place of the data as they are. A frozen dataclass, so that results can name it."""
 
     def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
         """What is fitted, and further arguments of ``fit``."""
@@ -43,113 +24,139 @@ class Given(Protocol):
 
 @dataclass(frozen=True)
 class Fits:
-    """Fits of DDC that differ by their seeds alone: so many times the best of ``n_init`` restarts.
+    """Fits of DDC that differ in their seeds: ``repetitions`` times the best of ``n_init`` runs.
 
-    Every run that a fit keeps (``n_vote`` of them) is scored, so ``n_vote=n_init`` scores all. With ``smooth``, by the
-    clusters of items together with so many neighbours.
+    Every run that a fit keeps (``n_vote`` of them) is scored, so ``n_vote=n_init`` scores all runs. With ``smooth``,
+    soft assignments are averaged over that many neighbours before they are scored.
     """
 
-    params: Mapping[str, Any]
+    params: Params
     repetitions: int = 1
     seed: int = 0
     given: Given | None = None
     smooth: int | None = None
 
-    def model(self, n_clusters: int, **params: Any) -> DDC:
-        """The estimator, without partners unless they are declared."""
-        return DDC(n_clusters, **(ALONE | dict(self.params) | params))
-
-    def protocol(self, n_clusters: int) -> dict[str, Any]:
-        model = self.model(n_clusters)
-        has_partners = model.augment is not None or model.neighbors is not None
-        params = params_to_json(model.get_params(deep=False) | {"loss": model._loss(has_partners)})
-        params = _without_later(params)
+    def identity(self) -> dict[str, Any]:
+        """Everything that the trained networks depend on, apart from the data and the number of clusters."""
+        given = None if self.given is None else {type(self.given).__name__: asdict(self.given)}  # type: ignore[call-overload]
         return {
-            "method": "ddc",
-            "params": {name: value for name, value in params.items() if name not in INDIFFERENT},
+            "params": in_full(self.params),
             "repetitions": self.repetitions,
             "seed": self.seed,
-            **({} if self.given is None else {"given": {type(self.given).__name__: asdict(self.given)}}),  # type: ignore[call-overload]
-            **({} if self.smooth is None else {"smooth": self.smooth}),
+            "given": given,
         }
 
-
-def _without_later(params: Any) -> Any:
-    """The same without what came later, also within losses and augmentations."""
-    if not isinstance(params, dict):
-        return params
-    return {
-        name: _without_later(value)
-        for name, value in params.items()
-        if name not in LATER or LATER[name] != value
-    }
+    def protocol(self) -> dict[str, Any]:
+        return {"method": "ddc", **self.identity(), "smooth": self.smooth}
 
 
 @dataclass(frozen=True)
-class Rival:
-    """A method that DDC is compared with: the best of its hyperparameters, by :mod:`ddclust.compare.comparison`."""
+class Run:
+    """A single run of a reading of the paper, in the given precision of the convolutions."""
+
+    reading: str
+    params: Params
+    seed: int
+    precision: str = "float32"
+
+    def protocol(self) -> dict[str, Any]:
+        return {
+            "method": "run",
+            "reading": self.reading,
+            "params": in_full(self.params),
+            "seed": self.seed,
+            "precision": self.precision,
+        }
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference method at the best of its hyperparameters, by :mod:`ddclust.compare.comparison`."""
 
     method: str
     runs: int
     choices: int
-    params: Mapping[str, Any] = field(default_factory=dict)
-    minutes: float = float("inf")
+    params: Params = field(default_factory=dict)
+    minutes: float | None = None
 
-    def protocol(self, n_clusters: int) -> dict[str, Any]:
+    def protocol(self) -> dict[str, Any]:
         return {
             "method": self.method,
             "runs": self.runs,
             "choices": self.choices,
             "params": dict(self.params),
-            "minutes": None if self.minutes == float("inf") else self.minutes,
+            "minutes": self.minutes,
         }
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: ``draw(bunch, model)`` gets the first of the fits, None if the figure is of none."""
+    """A figure: ``draw(bunch, fit, **options)`` gives it with the numbers that it shows.
+
+    ``fit`` is the first of the fits, None for a figure that needs none.
+    """
 
     draw: Callable[..., Any]
     of: Fits | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
     caption: str = ""
 
-    def protocol(self, n_clusters: int) -> dict[str, Any]:
+    def protocol(self) -> dict[str, Any]:
         return {
             "method": "figure",
             "draw": self.draw.__name__,
-            "of": None if self.of is None else self.of.protocol(n_clusters),
-            "caption": self.caption,
+            "of": None if self.of is None else self.of.protocol(),
+            "options": dict(self.options),
         }
 
 
 @dataclass(frozen=True)
+class Study:
+    """Facts about a fit: ``analyse(bunch, fit, **options)`` gives them. ``fit`` is None if ``of`` is."""
+
+    analyse: Callable[..., dict[str, Any]]
+    of: Fits | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def protocol(self) -> dict[str, Any]:
+        return {
+            "method": "study",
+            "analyse": self.analyse.__name__,
+            "of": None if self.of is None else self.of.protocol(),
+            "options": dict(self.options),
+        }
+
+
+Work = Fits | Run | Reference | Picture | Study
+
+
+@dataclass(frozen=True)
 class Cell:
-    """A piece of work that leaves one JSON file, and for a picture one image."""
+    """A piece of work that leaves one JSON file and, if it is a picture, one image."""
 
     experiment: str
     data: str
     name: str
     n_clusters: int
-    work: Fits | Rival | Picture
+    work: Work
     budget: str
 
     def protocol(self) -> dict[str, Any]:
-        """All that the result depends on, but for the data and the versions of the libraries."""
-        return json.loads(json.dumps({"n_clusters": self.n_clusters, **self.work.protocol(self.n_clusters)}))
+        """Everything that the result depends on, apart from the data and the versions of libraries."""
+        return json.loads(json.dumps({"n_clusters": self.n_clusters, **self.work.protocol()}))
 
     @property
     def key(self) -> str:
-        """How the cell is called in files and on the command line."""
+        """The name of the cell in files and on the command line."""
         return f"{self.experiment}/{self.data}/{self.name}"
 
     @property
     def command(self) -> str:
-        """What makes this cell again."""
-        return f"ddclust reproduce {self.experiment} --data {self.data} --cell {self.name} --budget {self.budget}"
+        """The command that makes this cell again."""
+        return f"python -m lab run {self.experiment} --data {self.data} --cell {self.name} --budget {self.budget}"
 
 
 def fits_key(data: str, n_clusters: int, fits: Fits) -> str:
-    """The folder of fits: the same for cells that ask for the same ones, so that they are made once."""
-    protocol = replace(fits, smooth=None).protocol(n_clusters)
-    text = json.dumps({"n_clusters": n_clusters, **protocol}, sort_keys=True)
+    """The folder of fits. Cells that ask for the same fits get the same one, so that these are made once."""
+    text = json.dumps({"n_clusters": n_clusters, **fits.identity()}, sort_keys=True)
     return f"{data}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -1,7 +1,7 @@
-"""How the baselines' time and memory grow with the number of items: MNIST, default parameters, a process per fit.
+"""How the time and memory of the reference methods grow with the number of items: MNIST, default parameters.
 
-DEC is trained for one epoch in each of its phases, since its iterations do not depend on the number of items. Times
-are of one fit each, one after the other, so the exponent is the figure to look at.
+Every fit has its own process. DEC is trained for one epoch in each of its phases, since its iterations do not depend on
+the number of items. Each time is that of one fit, so the exponent is the figure to look at.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from _measure import mnist_or_exit, save
-from scaling import exponent
 
 from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.compare.job import Job, data_file
 from ddclust.compare.methods import METHODS
 from ddclust.compare.process import Budget, make_fit
+from lab.benchmarks.measure import mnist_or_none
+from lab.benchmarks.scaling import exponent
 
 SIZES = (5_000, 10_000, 20_000, 40_000, 70_000)
 BATCH = 256
@@ -60,9 +60,12 @@ def growth(method: str, images: np.ndarray, truth: np.ndarray) -> list[dict]:
     return rows
 
 
-if __name__ == "__main__":
-    mnist = mnist_or_exit()
+def figures() -> list[dict] | None:
+    """What the benchmark measures."""
+    mnist = mnist_or_none()
+    if mnist is None:
+        return None
     order = np.random.default_rng(0).permutation(len(mnist.data))
     images, truth = mnist.data[order], mnist.target[order]
     methods = [method for method in METHODS if method != "ddc"]
-    save("baselines", [row for method in methods for row in growth(method, images, truth)])
+    return [row for method in methods for row in growth(method, images, truth)]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import torch
-from _measure import PEAK, ratio, save, seconds, summary
 
 from ddclust import DDC, DDCLoss
 from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.datasets import load_circles
 from ddclust.networks import MLP, ConvNet
 from ddclust.training.inference import CHUNK
+from lab.benchmarks.measure import PEAK, ratio, seconds, summary
 
 
 def loss_share(name, network, shape) -> dict:
@@ -124,18 +125,14 @@ def fit_overhead() -> dict:
     }
 
 
-if __name__ == "__main__":
-    import warnings
-
+def figures() -> list[dict]:
+    """What the benchmark measures."""
     warnings.simplefilter("ignore")
-    save(
-        "core",
-        [
-            loss_share("conv 28x28", ConvNet((1, 28, 28), 10), (1, 28, 28)),
-            loss_share("mlp 2000", MLP((2000,), 10), (2000,)),
-            predict_speed(),
-            fit_overhead(),
-            *memory(),
-            ring_and_disc(),
-        ],
-    )
+    return [
+        loss_share("conv 28x28", ConvNet((1, 28, 28), 10), (1, 28, 28)),
+        loss_share("mlp 2000", MLP((2000,), 10), (2000,)),
+        predict_speed(),
+        fit_overhead(),
+        *memory(),
+        ring_and_disc(),
+    ]

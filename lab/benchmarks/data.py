@@ -1,4 +1,4 @@
-"""Data that does not fit in memory, sparse data, and folders of images: memory and throughput."""
+"""Memory and throughput of data that do not fit in memory, of sparse data, and of folders of images."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from _measure import PEAK, ratio, save, summary
 from PIL import Image
 
 from ddclust import DDC
 from ddclust.data.batches import BatchSource, Scaling
-from ddclust.datasets import _images, load
+from ddclust.data.readers import images as _images
+from ddclust.datasets import load
+from lab.benchmarks.measure import PEAK, ratio, summary
 
 PIXELS = (32, 32, 3)
 # A network so small that reading the data is most of the work.
@@ -179,7 +180,8 @@ def _cpu_of_all() -> float:
     return sum(sum(p.cpu_times()[:2]) for p in (this, *this.children(recursive=True)))
 
 
-if __name__ == "__main__":
+def figures() -> list[dict]:
+    """What the benchmark measures."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
         rows = folder_of_images(Path(name))
@@ -187,4 +189,4 @@ if __name__ == "__main__":
         rows += throughput(Path(name))
         rows.append(memory_of_sparse_data())
         rows += memory_of_a_memory_map(Path(name))
-    save("data", rows)
+    return rows

@@ -1,6 +1,6 @@
-"""DEC against ClustPy's DEC on MNIST in one run: the same layers, epochs and batch size. Labels only score.
+"""Our DEC against ClustPy's on MNIST: the same layers, epochs and batch size. Classes only score.
 
-ClustPy pre-trains the whole autoencoder only, so the layer-wise part is left out here too.
+ClustPy pre-trains only the whole autoencoder, so the layer-wise part is left out here too.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 import time
 import warnings
 
-from _measure import mnist_or_exit, save
-from peers import curve, elsewhere
-
 from ddclust.baselines import DEC
+from lab.benchmarks.measure import mnist_or_none
+from lab.benchmarks.peers import curve, elsewhere
 
 EPOCHS = 5
 BATCH = 256
@@ -25,9 +24,12 @@ def ours(X):
     return [(time.perf_counter() - start, labels)]
 
 
-if __name__ == "__main__":
+def figures() -> list[dict] | None:
+    """What the benchmark measures."""
     warnings.simplefilter("ignore")
-    mnist = mnist_or_exit()
+    mnist = mnist_or_none()
+    if mnist is None:
+        return None
     rows = [
         curve(f"ClustPy DEC, {EPOCHS} + {EPOCHS} epochs", elsewhere("clustpy-dec", mnist.data), mnist.target),
         curve(f"ddclust DEC, {EPOCHS} + {EPOCHS} epochs", ours(mnist.data), mnist.target),
@@ -38,4 +40,4 @@ if __name__ == "__main__":
         "target": "> 1",
         "median": round(seconds[0] / seconds[1], 3),
     }
-    save("dec", [*rows, ratio])
+    return [*rows, ratio]

@@ -1,4 +1,4 @@
-"""What a user waits for before anything happens: imports and the command line's first answer, against torch alone."""
+"""How long imports and the first answer of the command line take, against importing torch alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from _measure import ratio, save
+from lab.benchmarks.measure import ratio
 
 COMMAND = Path(sys.executable).with_name("ddclust")
 REPEATS = 9
@@ -16,7 +16,8 @@ def importing(statement: str):
     return lambda: subprocess.run([sys.executable, "-c", statement], check=True)
 
 
-if __name__ == "__main__":
+def figures() -> list[dict]:
+    """What the benchmark measures."""
     torch = importing("import torch")
 
     def help_page() -> None:
@@ -25,16 +26,13 @@ if __name__ == "__main__":
     def row(what, target, function):
         return {"what": f"{what} / import torch", "target": target, **ratio(function, torch, REPEATS)}
 
-    save(
-        "imports",
-        [
-            row("import ddclust", "<= 1.2", importing("import ddclust")),
-            row(
-                "from ddclust import DDC (with scikit-learn)",
-                "(to know)",
-                importing("from ddclust import DDC"),
-            ),
-            row("from sklearn.cluster import KMeans", "(to know)", importing("import sklearn.cluster")),
-            row("ddclust --help", "< 0.5", help_page),
-        ],
-    )
+    return [
+        row("import ddclust", "<= 1.2", importing("import ddclust")),
+        row(
+            "from ddclust import DDC (with scikit-learn)",
+            "(to know)",
+            importing("from ddclust import DDC"),
+        ),
+        row("from sklearn.cluster import KMeans", "(to know)", importing("import sklearn.cluster")),
+        row("ddclust --help", "< 0.5", help_page),
+    ]

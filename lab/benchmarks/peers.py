@@ -1,7 +1,7 @@
-"""What a user would pick instead, on MNIST: k-means, UMAP + Gaussian mixture, ClustPy's DEC, and a plain DDC.
+"""What a user might choose instead, on MNIST: k-means, UMAP and a Gaussian mixture, ClustPy's DEC, and a plain DDC.
 
-All in one run, one after the other, with NMI and accuracy over time. The libraries of others live in an environment
-of their own, ``.venv-peers``, which is made at the first run. Labels only score.
+One after the other, with NMI and accuracy over time. The other libraries live in their own environment,
+``.venv-peers``, which is made at the first run. Classes only score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _measure import mnist_or_exit, save
 from sklearn.cluster import KMeans
 
 from ddclust import DDCLoss
@@ -24,9 +23,10 @@ from ddclust.data.batches import BatchSource, Scaling
 from ddclust.networks import ConvNet
 from ddclust.training.inference import outputs
 from ddclust.training.trainer import Trainer
-from training import plain_conv, plain_step
+from lab.benchmarks.measure import mnist_or_none
+from lab.benchmarks.training import plain_conv, plain_step
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PEERS = ROOT / ".venv-peers"
 PACKAGES = ("torch==2.13.0", "torchvision==0.28.0", "clustpy==0.0.3", "umap-learn==0.5.12")
 FIGURE = ROOT / "docs" / "time_to_nmi.png"
@@ -66,7 +66,7 @@ def elsewhere(method: str, X: np.ndarray) -> list[tuple[float, np.ndarray]]:
     with tempfile.TemporaryDirectory() as folder:
         images, labels = Path(folder) / "images.npy", Path(folder) / "labels.npy"
         np.save(images, X)
-        script = Path(__file__).with_name("_in_peers_env.py")
+        script = Path(__file__).with_name("in_peers_env.py")
         output = subprocess.check_output([peers_python(), script, method, images, labels], text=True)
         return [(float(output.split()[-1]), np.load(labels))]
 
@@ -135,9 +135,12 @@ def plot(rows: list[dict]) -> None:
     figure.savefig(FIGURE, dpi=120)
 
 
-if __name__ == "__main__":
+def figures() -> list[dict] | None:
+    """What the benchmark measures."""
     warnings.simplefilter("ignore")
-    mnist = mnist_or_exit()
+    mnist = mnist_or_none()
+    if mnist is None:
+        return None
     X, truth = mnist.data, mnist.target
     rows = [
         curve("k-means, best of 10", k_means(X), truth),
@@ -146,5 +149,5 @@ if __name__ == "__main__":
         curve("UMAP + Gaussian mixture", elsewhere("umap+gmm", X), truth),
         curve("ClustPy DEC, 5 + 5 epochs", elsewhere("clustpy-dec", X), truth),
     ]
-    save("peers", rows)
     plot(rows)
+    return rows

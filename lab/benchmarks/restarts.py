@@ -1,4 +1,4 @@
-"""Restarts side by side, and the price of checkpoints."""
+"""Runs side by side, and the cost of checkpoints."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from functools import partial
 
 import numpy as np
 import torch
-from _measure import save, seconds, summary
 
 from ddclust import DDC
 from ddclust.training.checkpoints import RunStore
 from ddclust.training.engine import run_all
+from lab.benchmarks.measure import seconds, summary
 
 X = np.random.default_rng(0).integers(0, 255, size=(1000, 28, 28), dtype=np.uint8)
 STEPS = 100
 
 
 def plan(threads: int):
-    model = DDC(10, augment=None, max_iter=STEPS, patience=None)
+    model = DDC(10, augment=None, max_iter=STEPS, early_stopping=None)
     model.item_shape_ = X.shape[1:]
-    return replace(model._plan(X), threads=threads)
+    plan = model._plan(X)
+    return replace(plan, setup=replace(plan.setup, threads=threads))
 
 
 def side_by_side(repeats=6) -> list[dict]:
@@ -54,7 +55,8 @@ def side_by_side(repeats=6) -> list[dict]:
 
 def checkpoint_overhead(repeats=6) -> dict:
     """A run of 300 steps with checkpoints over the same without."""
-    steps = replace(plan(torch.get_num_threads()), max_iter=300)
+    steps = plan(torch.get_num_threads())
+    steps = replace(steps, setup=replace(steps.setup, max_iter=300))
     values = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
@@ -63,5 +65,6 @@ def checkpoint_overhead(repeats=6) -> dict:
     return {"what": "run with checkpoints / without", "target": "< 1.03", **summary(values)}
 
 
-if __name__ == "__main__":
-    save("restarts", [*side_by_side(), checkpoint_overhead()])
+def figures() -> list[dict]:
+    """What the benchmark measures."""
+    return [*side_by_side(), checkpoint_overhead()]

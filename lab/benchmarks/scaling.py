@@ -1,4 +1,4 @@
-"""How time and memory grow: with the number of items, and with the batch size; and what saving costs."""
+"""How time and memory grow with the number of items and with the batch size, and what saving costs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from _measure import PEAK, ratio, save, seconds, summary
 from safetensors.torch import load_file, save_file
 
 from ddclust import DDC, DDCLoss
@@ -18,6 +17,7 @@ from ddclust.data.batches import BatchSource, Scaling
 from ddclust.networks import ConvNet
 from ddclust.saving import describe
 from ddclust.training.trainer import Trainer
+from lab.benchmarks.measure import PEAK, ratio, seconds, summary
 
 ITEMS = (2_000, 4_000, 8_000, 16_000)
 BATCHES = (1_000, 2_000, 4_000, 8_000)
@@ -123,7 +123,8 @@ def saving() -> list[dict]:
         ]
 
 
-if __name__ == "__main__":
+def figures() -> list[dict]:
+    """What the benchmark measures."""
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
-    save("scaling", [*time_of_an_epoch(), *memory_of_a_batch(), *saving()])
+    return [*time_of_an_epoch(), *memory_of_a_batch(), *saving()]

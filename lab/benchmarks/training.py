@@ -1,25 +1,20 @@
-"""The training step against the machine's matrix product and against a plain PyTorch step, and the loop around it."""
+"""The training step against the machine's matrix product and a plain PyTorch step, and the cost of the loop around it."""
 
 from __future__ import annotations
 
 import multiprocessing
-import os
 import warnings
 from functools import partial
 
-# Threads that spin while they wait for each other lose whole time slices to any other process of the
-# machine, and two-thread figures become noise. Read when torch is loaded; it holds for both sides.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
 import numpy as np
 import torch
-from _measure import ratio, save, seconds, summary
 from torch import nn
 
 from ddclust import DDC, DDCLoss
 from ddclust.data.batches import BatchSource, Scaling
 from ddclust.networks import MLP, ConvNet
 from ddclust.training.trainer import Trainer
+from lab.benchmarks.measure import ratio, seconds, summary
 
 K, BATCH = 10, 100
 IMAGE, VECTOR = (1, 28, 28), (2000,)
@@ -79,8 +74,8 @@ def plain_loss(hidden, A):
         norm = torch.sqrt(torch.clamp(own[:, None] * own[None, :], min=1e-18))
         return 2 / (k * (k - 1)) * torch.triu(products / norm, 1).sum()
 
-    overlap = 2 / (n * (n - 1)) * torch.triu(A @ A.T, 1).sum()
-    return similarity(A) + overlap + similarity(corners)
+    orthogonality = 2 / (n * (n - 1)) * torch.triu(A @ A.T, 1).sum()
+    return similarity(A) + orthogonality + similarity(corners)
 
 
 def plain_step(network, optimizer, x) -> float:
@@ -94,7 +89,7 @@ def plain_step(network, optimizer, x) -> float:
 # --- ours --------------------------------------------------------------------------------------------
 
 
-def objective(module, x, indices):
+def objective(module, x, indices, iteration=0):
     hidden, logits = module(x)
     return DDCLoss()(hidden, logits.softmax(dim=1))
 
@@ -211,7 +206,7 @@ def rates_in_worker(barrier, results, repeats, steps=12, products=10, size=1024)
 
 
 def share_of_peak(repeats=20) -> dict:
-    """Two restarts side by side, one thread each, over the matrix product in the same two processes."""
+    """Two runs side by side, one thread each, over the matrix product in the same two processes."""
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.Queue()
     workers = [
@@ -224,7 +219,7 @@ def share_of_peak(repeats=20) -> dict:
     for worker in workers:
         worker.join()
     return {
-        "what": f"two conv restarts side by side ({conv_step_operations() / 1e9:.2f} GFLOP a step)"
+        "what": f"two conv runs side by side ({conv_step_operations() / 1e9:.2f} GFLOP a step)"
         " / matrix-product peak of two cores",
         "target": ">= 0.55",
         **summary((rates[:, 0] / rates[:, 1]).tolist()),
@@ -253,7 +248,9 @@ def bare_steps(network, shape, steps):
 def fit_overhead(epochs, n, repeats) -> dict:
     """A fit, with its batches, history, final judgement and labels, over as many bare steps on a ready batch."""
     X, steps = data(IMAGE, n), epochs * n // BATCH
-    model = DDC(K, augment=None, n_init=1, max_iter=steps, batch_size=BATCH, patience=None, random_state=0)
+    model = DDC(
+        K, augment=None, n_init=1, max_iter=steps, batch_size=BATCH, early_stopping=None, random_state=0
+    )
     return {
         "what": f"fit of {epochs} epochs of {n:,} 28x28 images / its bare training steps",
         "target": "<= 1.1",
@@ -273,20 +270,18 @@ def loop_overhead(name, kind, shape, steps, repeats=15) -> dict:
     }
 
 
-if __name__ == "__main__":
+def figures() -> list[dict]:
+    """What the benchmark measures."""
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
-    save(
-        "training",
-        [
-            share_of_peak(),
-            against_plain("conv 28x28", ConvNet(IMAGE, K), plain_conv(), IMAGE, steps=4),
-            against_plain("mlp 2000", MLP(VECTOR, K), plain_mlp(), VECTOR, steps=20),
-            loss_share("conv 28x28", ConvNet(IMAGE, K), IMAGE),
-            loss_share("mlp 2000", MLP(VECTOR, K), VECTOR),
-            loop_overhead("conv 28x28", ConvNet, IMAGE, steps=15),
-            loop_overhead("mlp 2000", MLP, VECTOR, steps=30),
-            fit_overhead(epochs=2, n=2000, repeats=6),
-            fit_overhead(epochs=10, n=2000, repeats=3),
-        ],
-    )
+    return [
+        share_of_peak(),
+        against_plain("conv 28x28", ConvNet(IMAGE, K), plain_conv(), IMAGE, steps=4),
+        against_plain("mlp 2000", MLP(VECTOR, K), plain_mlp(), VECTOR, steps=20),
+        loss_share("conv 28x28", ConvNet(IMAGE, K), IMAGE),
+        loss_share("mlp 2000", MLP(VECTOR, K), VECTOR),
+        loop_overhead("conv 28x28", ConvNet, IMAGE, steps=15),
+        loop_overhead("mlp 2000", MLP, VECTOR, steps=30),
+        fit_overhead(epochs=2, n=2000, repeats=6),
+        fit_overhead(epochs=10, n=2000, repeats=3),
+    ]

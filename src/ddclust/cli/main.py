@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -792,120 +792,6 @@ def scan(data: str, first: int, last: int, out: Path | None, quiet: bool, **opti
         n_classes = len(known_classes(bunch.target)[1])
         click.echo(f"The data comes with {n_classes} known classes, which were not used.")
     click.echo(f"Results: {out}/")
-
-
-@main.command()
-@click.argument(
-    "experiments", nargs=-1, metavar="[readings|table1|beyond|table2|divergences|figures]... | status | page"
-)
-@click.option(
-    "--data", "data_sets", multiple=True, metavar="NAME", help="Only on this data set; can be repeated."
-)
-@click.option("--cell", "cells", multiple=True, metavar="NAME", help="Only this cell; can be repeated.")
-@click.option(
-    "--budget",
-    type=click.Choice(("quick", "standard", "paper")),
-    default="quick",
-    show_default=True,
-    help="Minutes; about three hours on two cores; the paper's own size.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=".",
-    show_default=True,
-    help="Folder for RESULTS.md and the folder experiments/.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def reproduce(
-    experiments: tuple[str, ...],
-    data_sets: tuple[str, ...],
-    cells: tuple[str, ...],
-    budget: str,
-    out: Path,
-    quiet: bool,
-) -> None:
-    """Make the paper's tables and figures again, all of them or some.
-
-    Each cell leaves a JSON file with all its runs and where it comes from; RESULTS.md is written from all of them. The
-    same command goes on with what was stopped, and leaves alone what is done. 'status' shows how far everything is,
-    'page' writes RESULTS.md alone.
-    """
-    from ddclust.datasets import DataError
-    from lab import EXPERIMENTS, BusyError, Place, declared, run_cell, state, write_page
-
-    place = Place(out)
-    commands = [name for name in experiments if name in ("status", "page")]
-    chosen = [name for name in experiments if name not in commands]
-    _refuse_unknown("experiment", chosen, EXPERIMENTS)
-    found = [cell for name in chosen or EXPERIMENTS for cell in declared(name, budget)]
-    _refuse_unknown("data set", data_sets, {cell.data: None for cell in found})
-    found = [cell for cell in found if not data_sets or cell.data in data_sets]
-    _refuse_unknown("cell", cells, {cell.name: None for cell in found})
-    found = [cell for cell in found if not cells or cell.name in cells]
-    if "status" in commands:
-        _print_table(
-            ("experiment", "data", "cell", "state", "ACC", "minutes"),
-            [(c.experiment, c.data, c.name, state(c, place), *_brief_result(place.result(c))) for c in found],
-            left=True,
-        )
-        return
-    if "page" in commands:
-        write_page(place)
-        click.echo(f"Written: {place.page}")
-        return
-    problems: list[str] = []
-    not_at_hand = set()
-    for number, cell in enumerate(found, 1):
-        title = f"[{number}/{len(found)}] {cell.key}"
-        before = "no data" if cell.data in not_at_hand else state(cell, place)
-        if before in ("done", "no data"):
-            click.echo(f"{title}: {before}", err=True)
-            continue
-        click.echo(f"{title} ...", err=True)
-        try:
-            with _warnings_as_lines():
-                run_cell(cell, place, verbose=not quiet)
-        except KeyboardInterrupt:
-            click.echo("\nInterrupted. What is done stays; the same command goes on.", err=True)
-            click.get_current_context().exit(INTERRUPTED)
-        except DataError as error:
-            not_at_hand.add(cell.data)
-            click.echo(f"{cell.data} is left out: {error}", err=True)
-        except (BusyError, ValueError, ArithmeticError, OSError) as error:
-            problems.append(cell.key)
-            click.echo(f"{cell.key}: {error}", err=True)
-        else:
-            accuracy, minutes = _brief_result(place.result(cell))
-            click.echo(f"{cell.key}: ACC {accuracy} after {minutes} min", err=True)
-            write_page(place)
-    write_page(place)
-    click.echo(f"Results: {place.page}")
-    if problems:
-        raise click.ClickException(
-            f"{len(problems)} of {len(found)} cells were not made: {', '.join(problems)}."
-        )
-
-
-def _refuse_unknown(what: str, given: Sequence[str], known: Iterable[str]) -> None:
-    known = list(known)
-    for name in given:
-        if name not in known:
-            raise click.UsageError(f"There is no {what} {name!r} here; choose from {', '.join(known)}.")
-
-
-def _brief_result(file: Path) -> tuple[str, str]:
-    """ACC of the label-free choice and minutes, of a cell that may not be done."""
-    from lab import read_result
-
-    result = read_result(file)
-    if result is None:
-        return "", ""
-    minutes = f"{result['provenance']['seconds'] / 60:.1f}"
-    if "summary" in result:
-        return f"{result['summary']['chosen']['ACC']['mean']:.3f}", minutes
-    free = [row["label_free"]["ACC"] for row in result.get("rows", []) if "label_free" in row]
-    return (f"{free[0]:.3f}" if free else "-"), minutes
 
 
 @main.command()

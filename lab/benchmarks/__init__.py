@@ -1,0 +1,1 @@
+"""Benchmarks: a module each, whose ``figures()`` gives what it measures, or None without the data that it needs."""

@@ -1,0 +1,30 @@
+"""Every experiment as a list of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from lab.cells import Cell
+from lab.experiments.beyond import beyond
+from lab.experiments.figures import figures
+from lab.experiments.pool import pool
+from lab.experiments.studies import choosing, defaults, restarts
+from lab.experiments.tables import divergences, readings, table1, table2
+
+EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
+    "pool": pool,
+    "readings": readings,
+    "table1": table1,
+    "beyond": beyond,
+    "table2": table2,
+    "divergences": divergences,
+    "figures": figures,
+    "defaults": defaults,
+    "restarts": restarts,
+    "selection": choosing,
+}
+
+
+def declared(experiment: str, budget: str) -> list[Cell]:
+    """The cells of an experiment."""
+    return list(EXPERIMENTS[experiment](budget))

@@ -1,0 +1,59 @@
+"""Takes over runs of the paper's protocol that were made outside the laboratory: python -m lab.migrate FOLDER.
+
+FOLDER holds ``<reading>-<precision>-<iterations>/<seed>/`` with ``result.json`` and ``labels.npz``. Finished runs are
+copied; what has been taken over before stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from ddclust.storage.atomic import write_json
+from lab.data import load_data
+from lab.experiments.pool import ITERATIONS, READINGS, pool_cell
+from lab.paths import Place
+from lab.pool import write_pool_figure, write_votes
+from lab.runner import description_of
+
+CURVE_ITEMS = 10_000
+
+
+def main(folder: Path) -> None:
+    place, data = Place(), description_of(load_data("mnist"))
+    for file in sorted(folder.glob(f"*-{ITERATIONS}/*/result.json")):
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if found["reading"] not in READINGS:
+            continue
+        cell = pool_cell(found["reading"], found["seed"], found["precision"])
+        labels = place.work(f"paper/{cell.key}") / "labels.npz"
+        if not labels.exists():
+            labels.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.with_name("labels.npz"), labels)
+        target = place.result(cell)
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            head = {"cell": cell.key, "budget": cell.budget, "command": cell.command, "data": data}
+            write_json(target, head | {"protocol": cell.protocol()} | content(found))
+            print(target)
+    write_votes(place)
+    write_pool_figure(place)
+
+
+def content(found: dict[str, Any]) -> dict[str, Any]:
+    """The run, its history and its curve, as the laboratory writes them."""
+    points = [{**point, "clusters_used": point["used"]} for point in found["curve"]]
+    return {
+        "run": found["run"] | {"ACC": found["ACC"], "NMI": found["NMI"]},
+        "history": found["history"],
+        "curve": [{name: value for name, value in point.items() if name != "used"} for point in points],
+        "curve_items": CURVE_ITEMS,
+        "provenance": found["provenance"],
+    }
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

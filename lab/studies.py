@@ -1,0 +1,209 @@
+"""The analyses of the studies: ``(bunch, fit, **options) -> facts``. Classes serve only to score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Bunch
+
+from ddclust.choosing.consensus import majority_vote
+from ddclust.choosing.metrics import nmi
+from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
+from ddclust.training.record import RunRecord
+from ddclust.training.run import stages
+from lab.runner import N_VOTE, Fitted, described_runs, scores
+
+# The label-free quantities, and whether a small value (-1) or a large one (+1) is taken to be good.
+SIGNS = {
+    "loss": -1,
+    "divergence": -1,
+    "orthogonality": -1,
+    "corners": -1,
+    "pairs": -1,
+    "agreement": 1,
+    "agreement by NMI": 1,
+    "steadiness": 1,
+    "confidence": 1,
+    "size entropy": 1,
+}
+
+
+def k_means(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:
+    """k-means for each seed, on standardised features or, for texts, on the sparse ones."""
+    X = bunch.data
+    if not scipy.sparse.issparse(X):
+        X = StandardScaler().fit_transform(X.reshape(len(X), -1))
+    k = len(np.unique(bunch.target))
+    models = [KMeans(k, n_init=n_init, random_state=seed) for seed in range(seeds)]
+    return {"scores": [scores(bunch.target, model.fit_predict(X)) for model in models]}
+
+
+# --- restarts: what several runs, halving and the vote are worth ----------------------------------------------------
+
+
+def replays(bunch: Bunch, fit: Fitted, *, group: int, drawn: int) -> dict[str, Any]:
+    """What is chosen from groups of runs by the loss, by halving and by the vote. Runs with empty clusters are left out."""
+    runs = described_runs(fit, bunch.target)
+    labels = dict(zip(fit.model.voters_, fit.labels, strict=True))
+    scored = np.sort(fit.model.voters_)
+    group = min(group, len(scored))
+    random = np.random.default_rng(0)
+    disjoint = np.array_split(scored, len(scored) // group)
+    at_random = [random.choice(scored, group, replace=False) for _ in range(drawn)]
+    k = fit.model.n_clusters
+    return {
+        "runs": runs,
+        "disjoint": _replayed(runs, labels, bunch.target, k, disjoint),
+        "drawn": _replayed(runs, labels, bunch.target, k, at_random),
+    }
+
+
+def _replayed(
+    runs: list[dict[str, Any]],
+    labels: dict[int, NDArray],
+    truth: NDArray,
+    n_clusters: int,
+    groups: Sequence[NDArray],
+) -> dict[str, Any]:
+    """ACC and NMI of each choice, as mean and spread over groups of runs, and what halving saves."""
+    choices: dict[str, list[dict[str, float]]] = {
+        "mean run": [],
+        "lowest loss": [],
+        "lowest loss with halving": [],
+        "vote of three": [],
+    }
+    saved, same, not_worse = [], [], []
+    max_iter = max(run["n_iter"] for run in runs)
+    for group in (members.tolist() for members in groups):
+        ranked = _ranked(runs, group, n_clusters)
+        chosen, cost = _halved(runs, group, n_clusters, max_iter)
+        each = [runs[run] for run in ranked]
+        full, early = (scores(truth, labels[run]) for run in (ranked[0], chosen))
+        choices["mean run"].append(
+            {name: float(np.mean([run[name] for run in each])) for name in ("ACC", "NMI")}
+        )
+        choices["lowest loss"].append(full)
+        choices["lowest loss with halving"].append(early)
+        voted = majority_vote([labels[run] for run in ranked[:N_VOTE]])
+        choices["vote of three"].append(scores(truth, voted))
+        saved.append(1 - cost / (max_iter * len(group)))
+        same.append(chosen == ranked[0])
+        not_worse.append(early["ACC"] >= full["ACC"] - 0.01)
+    better = [
+        vote["ACC"] > best["ACC"]
+        for vote, best in zip(choices["vote of three"], choices["lowest loss"], strict=True)
+    ]
+    return {
+        "groups": len(groups),
+        "runs_in_a_group": len(groups[0]),
+        "choices": {
+            choice: {name: mean_and_sd([score[name] for score in found]) for name in ("ACC", "NMI")}
+            for choice, found in choices.items()
+        },
+        "iterations saved by halving": mean_and_sd(saved),
+        "shares": {
+            "halving chooses the same run": float(np.mean(same)),
+            "halving loses at most .01 ACC": float(np.mean(not_worse)),
+            "the vote is better than the lowest loss": float(np.mean(better)),
+        },
+    }
+
+
+def _ranked(runs: list[dict[str, Any]], group: list[int], n_clusters: int) -> list[int]:
+    return [
+        group[place]
+        for place in rank_runs([RunRecord.from_dict({"run": run, **runs[run]}) for run in group], n_clusters)
+    ]
+
+
+def _halved(runs: list[dict[str, Any]], group: list[int], n_clusters: int, max_iter: int) -> tuple[int, int]:
+    """The run that successive halving chooses from a group, and the iterations that it takes in all."""
+    remaining, cost, reached = group, 0, 0
+    for until, survivors in stages(len(group), 1, max_iter, True):
+        if len(remaining) > survivors:
+            remaining = sorted(remaining, key=lambda run: runs[run]["losses_at"][str(reached)])[:survivors]
+        cost += (until - reached) * len(remaining)
+        reached = until
+    return _ranked(runs, remaining, n_clusters)[0], cost
+
+
+# --- selection: which label-free quantities rank runs as accuracy does ----------------------------------------------
+
+
+def quantities(bunch: Bunch, fit: Fitted, *, group: int, groups: int) -> dict[str, Any]:
+    """The label-free quantities of every run, and how well each of them chooses."""
+    runs = _with_quantities(fit, bunch)
+    return {
+        "runs": runs,
+        "runs_with_empty_clusters": len(fit.model.runs_) - len(runs),
+        "any_run": mean_and_sd([run["ACC"] for run in runs]),
+        "quantities": _judged(runs, group, groups),
+    }
+
+
+def _with_quantities(fit: Fitted, bunch: Bunch) -> list[dict[str, Any]]:
+    """Every quantity of every run that was kept, with its ACC and NMI."""
+    model = fit.model
+    source = model._source(bunch.data)
+    probabilities = model.member_probabilities(bunch.data)
+    labels = [p.argmax(axis=1) for p in probabilities]
+    by_rand = agreement(labels)
+    runs = []
+    for place, run in enumerate(model.voters_):
+        record, own = model.runs_[run], labels[place]
+        others = [nmi(own, other) for other in labels if other is not own]
+        values = {
+            "loss": record["loss"],
+            **record["terms"],
+            "agreement": by_rand[place],
+            "agreement by NMI": np.mean(others) if others else 1.0,
+            "steadiness": steadiness(model.modules_[place], source),
+            "confidence": probabilities[place].max(axis=1).mean(),
+            "size entropy": balance(own, model.n_clusters),
+        }
+        runs.append(
+            {"run": run, "seed": record["seed"]}
+            | {name: round(float(value), 5) for name, value in values.items()}
+            | scores(bunch.target, own)
+        )
+    return sorted(runs, key=lambda run: run["run"])
+
+
+def _judged(runs: list[dict[str, Any]], group: int, groups: int) -> dict[str, Any]:
+    """The rank correlation of each quantity with ACC and NMI, and the ACC of what it chooses from groups of runs."""
+    random = np.random.default_rng(0)
+    drawn = [random.choice(len(runs), min(group, len(runs)), replace=False) for _ in range(groups)]
+    accuracy = np.array([run["ACC"] for run in runs])
+    table: dict[str, Any] = {}
+    for name, sign in SIGNS.items():
+        if name not in runs[0]:
+            continue  # runs without pairs
+        value = sign * np.array([run[name] for run in runs])
+        table[name] = {
+            "better": "small" if sign < 0 else "large",
+            "Spearman": {m: correlation(value, [run[m] for run in runs]) for m in ("ACC", "NMI")},
+            "ACC of the choice": mean_and_sd([accuracy[g[value[g].argmax()]] for g in drawn]),
+        }
+    table["ACC itself, for comparison"] = {
+        "better": "large",
+        "ACC of the choice": mean_and_sd([accuracy[g].max() for g in drawn]),
+    }
+    return table
+
+
+def correlation(value: NDArray, score: Sequence[float]) -> float | None:
+    """Spearman's rank correlation, None where the quantity is the same for all runs."""
+    found = float(spearmanr(value, score).statistic) if np.ptp(value) > 0 else float("nan")
+    return None if np.isnan(found) else round(found, 3)
+
+
+def mean_and_sd(values: Sequence[float]) -> dict[str, float]:
+    """Mean and standard deviation."""
+    return {"mean": round(float(np.mean(values)), 4), "sd": round(float(np.std(values)), 4)}
