@@ -79,7 +79,7 @@ def explain(
             bunch.data[np.array(rows)] if hasattr(bunch.data, "shape") else [bunch.data[row] for row in rows]
         )
         explanation = explain(model, chosen)
-    if bunch.feature_names is not None:
+    if bunch.feature_names is not None and not hasattr(model, "vectorizer_"):
         explanation = explanation._replace(feature_names=np.array(bunch.feature_names, dtype=object))
     with new_folder(out) as new:
         _write(new, chosen, [bunch.item_names[row] for row in rows], explanation)

@@ -159,7 +159,8 @@ def _train(
     with results.under_way(out, run), warnings_as_lines():
         start = time.perf_counter()
         model.fit(items, must_link=links.must, cannot_link=links.cannot)
-        if bunch.feature_names is not None:  # so that predict finds these columns in another table
+        if bunch.feature_names is not None and not hasattr(model, "vectorizer_"):
+            # So that predict finds these columns in another table.
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
         complete = results.write_results(out, model, bunch.item_names, run)

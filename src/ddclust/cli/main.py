@@ -48,7 +48,7 @@ class FriendlyGroup(click.Group):
             click.echo(f"Error: {one_sentence(error)}", err=True)
             ctx.exit(USAGE_ERROR)
         except KeyboardInterrupt:
-            click.echo("\nInterrupted; nothing was written.", err=True)
+            click.echo("\nInterrupted.", err=True)
             ctx.exit(INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

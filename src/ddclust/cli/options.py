@@ -105,11 +105,11 @@ def with_rows(*rows: Row) -> Callable[[Callable[..., None]], Callable[..., None]
                 section=row.section,
                 help=row.help,
                 type=row.type,
-                default=row.default,
                 show_default=row.shown_default,
                 metavar=row.metavar,
                 required=row.required,
                 is_flag=row.is_flag,
+                **({} if row.default is None else {"default": row.default}),
             )(command)
         return command
 
