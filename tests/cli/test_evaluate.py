@@ -37,3 +37,15 @@ def test_labels_and_truth_are_matched_by_name(tmp_path):
     assert "1.000  1.000" in run("evaluate", tmp_path / "found.csv", tmp_path / "unnamed.csv").output
     (tmp_path / "twice.csv").write_text("item,class\na,y\na,x\nb,y\nc,y\n")
     assert "not unique" in run("evaluate", tmp_path / "found.csv", tmp_path / "twice.csv").output
+
+
+def test_no_class_is_known(tmp_path):
+    np.save(tmp_path / "labels.npy", np.array([0, 1]))
+    np.save(tmp_path / "truth.npy", np.array([-1, -1]))
+    result = run("evaluate", tmp_path / "labels.npy", tmp_path / "truth.npy")
+    assert result.exit_code == 0
+    assert result.output.splitlines()[1].split() == ["clusters", "-", "-"]
+    (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    nothing = run("evaluate", tmp_path / "labels.npy", tmp_path / "x.jsonl")
+    assert nothing.exit_code == 2
+    assert "holds no known classes to compare with" in nothing.output

@@ -1,15 +1,11 @@
-"""ddclust resume: fits that were stopped, also by earlier versions."""
+"""ddclust resume: fits that were stopped, also by earlier versions. tests/training kills real ones."""
 
 import json
-import os
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
 
-from commands import PROCESS, QUICK, run
+from commands import QUICK, run
 from ddclust import DDC
 
 
@@ -110,29 +106,10 @@ def test_an_interrupt_is_no_error(tmp_path, blobs, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.slow
-def test_ctrl_c_and_resume(tmp_path, blobs):
-    np.savetxt(tmp_path / "blobs.csv", blobs[0], delimiter=",")
-    options = ["-k", "3", "--runs", "1", "--jobs", "1", "--max-iter", "600", "--no-report"]
-    arguments = ["fit", str(tmp_path / "blobs.csv"), *options, "--out"]
-    stopped = subprocess.Popen(
-        [*PROCESS, *arguments, str(tmp_path / "stopped")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    deadline = time.time() + 120
-    while not (tmp_path / "stopped" / "checkpoints").exists():
-        assert stopped.poll() is None
-        assert time.time() < deadline
-        time.sleep(0.05)
-    time.sleep(0.3)
-    os.kill(stopped.pid, signal.SIGINT)
-    _, errors = stopped.communicate(timeout=120)
-    assert stopped.returncode == 130, errors
-    assert f"'ddclust resume {tmp_path / 'stopped'}' goes on" in errors
-    assert "interrupted" in run("runs", tmp_path / "stopped").output
-    resumed = run("resume", tmp_path / "stopped")
-    assert resumed.exit_code == 0, resumed.output
-    assert run(*arguments, tmp_path / "whole").exit_code == 0
-    labels = [(tmp_path / name / "labels.csv").read_text() for name in ("stopped", "whole")]
-    assert labels[0] == labels[1]
-    assert "complete" in run("resume", tmp_path / "stopped").output
+def test_a_complete_fit_is_left_alone(tmp_path, blobs):
+    out = fitted(tmp_path, blobs)
+    before = (out / "run.json").read_text()
+    result = run("resume", out)
+    assert result.exit_code == 0
+    assert "is complete; there is nothing to go on with" in result.output
+    assert (out / "run.json").read_text() == before

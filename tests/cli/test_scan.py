@@ -1,6 +1,7 @@
 """ddclust scan; tests of the scan itself have more."""
 
 import json
+from importlib import import_module
 
 from commands import run
 
@@ -32,7 +33,7 @@ def test_an_interrupt_keeps_what_is_done(vectors, monkeypatch):
         raise KeyboardInterrupt
 
     folder, _, _ = vectors
-    monkeypatch.setattr("ddclust.scan.scan", interrupt)
+    monkeypatch.setattr(import_module("ddclust.scan"), "scan", interrupt)
     result = run("scan", folder / "blobs.csv", "--out", folder / "scan")
     assert result.exit_code == 130
     assert f"{folder / 'scan'}/ keeps what is done; run the same command to go on." in result.output

@@ -106,7 +106,7 @@ def resume(folder: Path, quiet: bool) -> None:
 
     run = read_run(folder)
     if not is_unfinished(folder):
-        click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to resume.")
+        click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
         return
     _train(folder, data_argument(run), _stored_options(run, folder), quiet=quiet, begun=run)
 

@@ -44,6 +44,8 @@ class FriendlyGroup(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of the output, such as head, has seen enough; click ends quietly
+            raise
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:
             click.echo(f"Error: {one_sentence(error)}", err=True)
             ctx.exit(USAGE_ERROR)

@@ -98,6 +98,8 @@ def with_rows(*rows: Row) -> Callable[[Callable[..., None]], Callable[..., None]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for row in reversed(rows):
+            # For click, a default of None is a default: a required option would never be missing.
+            default = {} if row.default is None else {"default": row.default}
             command = click.option(
                 *row.flags,
                 row.name,
@@ -108,8 +110,8 @@ def with_rows(*rows: Row) -> Callable[[Callable[..., None]], Callable[..., None]
                 show_default=row.shown_default,
                 metavar=row.metavar,
                 required=row.required,
-                is_flag=row.is_flag,
-                **({} if row.default is None else {"default": row.default}),
+                is_flag=row.is_flag or None,
+                **default,
             )(command)
         return command
 

@@ -65,7 +65,8 @@ def scan(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     if first > last:
         raise ValueError(f"--from {first} is larger than --to {last}.")
     bunch = load_data(data, options, quiet=quiet)
-    from ddclust import scan as scanning
+    from ddclust.scan import TABLE_COLUMNS, table_row
+    from ddclust.scan import scan as scan_numbers
 
     out = folder_for(data, "scan") if out is None else out
     model = model_of(options, verbose=not quiet)
@@ -75,9 +76,9 @@ def scan(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
             click.echo(f"k = {row['k']}: stability {row['stability']:.3f}", err=True)
 
     with resumable(out), warnings_as_lines():
-        found = scanning.scan(bunch.data, range(first, last + 1), model=model, folder=out, on_row=show)
+        found = scan_numbers(bunch.data, range(first, last + 1), model=model, folder=out, on_row=show)
     if not quiet:
-        print_table(scanning.TABLE_COLUMNS, [scanning.table_row(row) for row in found.rows])
+        print_table(TABLE_COLUMNS, [table_row(row) for row in found.rows])
         _print_recommendation(found, bunch.target)
         click.echo(f"Results: {out}/")
 
