@@ -21,12 +21,14 @@ ROOMS = [
     "base",
     "ddc",
     "baselines",
+    "reading",
     "results",
     "compare",
     "show",
     "scan",
     "experiments",
     "cli",
+    "__main__",
 ]
 LEVEL = {name: level for level, name in enumerate(ROOMS)}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE or p.stem != "__init__")

@@ -43,7 +43,7 @@ def exponent(sizes: tuple[int, ...], values: list[float]) -> float:
 
 
 def objective(loss):
-    def terms(module, x, indices):
+    def terms(module, x, indices, iteration):
         hidden, logits = module(x)
         return loss(hidden, logits.softmax(dim=1))
 

@@ -1,6 +1,6 @@
-"""What a run of the command line leaves behind: labels.csv, model/, history.json, run.json and report.html.
+"""The result folder of a fit on the command line: labels.csv, model/, history.json, run.json and report.html.
 
-While it works, and after it was stopped, there are checkpoints, and run.json says so.
+During the fit, and after an interrupted one, it also holds checkpoints, and run.json gives the status.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from ddclust.choosing.consensus import Vote
 from ddclust.choosing.selection import AllRunsFailedError
 from ddclust.data.items import fingerprint
 from ddclust.storage.atomic import write_file, write_json
+from ddclust.storage.model_folder import DESCRIPTION_FILE
 from ddclust.training.checkpoints import RunStore
 
 if TYPE_CHECKING:
     from ddclust.ddc import DDC
+    from ddclust.show.explain import Explanation
 
 LABELS_FILE = "labels.csv"
 MODEL_FOLDER = "model"
@@ -40,12 +42,12 @@ REPORT_FILE = "report.html"
 NAMES_FORMAT = "ddclust-names"
 
 
-class RunFolderError(ValueError):
-    """A folder that holds no run."""
+class ResultFolderError(ValueError):
+    """A folder or a file that does not hold what a fit leaves behind."""
 
 
 def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What run.json says of a fit before it begins."""
+    """The content of run.json at the beginning of a fit."""
     return {
         "status": "running",
         "command": ["ddclust", *sys.argv[1:]],
@@ -65,7 +67,7 @@ def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[st
 
 @contextmanager
 def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
-    """A run folder for the time of a fit. If the fit fails with nothing to go on from, the folder goes again."""
+    """Keep a result folder during a fit; a new folder is removed if the fit fails before its first checkpoint."""
     is_new = not folder.exists()
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +84,7 @@ def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
 
 
 def write_results(folder: Path, model: DDC, item_names: Sequence[str], run: dict[str, Any]) -> bool:
-    """Fill a run folder from a fitted model; returns whether the fit is complete."""
+    """Write the results of a fitted model to its folder and return whether the fit is complete."""
     complete = not any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_)
     model.save(folder / MODEL_FOLDER, overwrite=True)
     table = labels_table(item_names, Vote(model.labels_, model.agreement_), model.probabilities_)
@@ -101,23 +103,47 @@ def read_run(folder: Path) -> dict[str, Any]:
     try:
         run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise RunFolderError(
-            f"{str(folder)!r} is not a folder of 'ddclust fit': it has no {RUN_FILE}."
+        raise ResultFolderError(
+            f"{str(folder)!r} is not a result folder of 'ddclust fit': it has no {RUN_FILE}."
         ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RunFolderError(f"{str(folder / RUN_FILE)!r} is not readable JSON.") from error
-    if not isinstance(run, dict) or not {"status", "options", "data"} <= run.keys():
-        raise RunFolderError(f"{str(folder / RUN_FILE)!r} does not describe a fit.")
+        raise ResultFolderError(f"{str(folder / RUN_FILE)!r} is not readable JSON.") from error
+    described = isinstance(run, dict) and all(isinstance(run.get(key), dict) for key in ("options", "data"))
+    if not described or "status" not in run or not {"argument", "sha256"} <= run["data"].keys():
+        raise ResultFolderError(f"{str(folder / RUN_FILE)!r} does not describe a fit.")
     return run
 
 
+def data_argument(run: dict[str, Any]) -> str:
+    """The data of a fit, as seen from here or, if it is not here, from where the fit began."""
+    argument: str = run["data"]["argument"]
+    path = run["data"].get("path")
+    return argument if path is None or Path(argument).exists() else path
+
+
+def refuse_other_data(run: dict[str, Any], sha256: str, source: str, folder: Path) -> None:
+    """Raise an error if data with this fingerprint is not what the fit in the folder was given."""
+    if sha256 != run["data"]["sha256"]:
+        raise ResultFolderError(
+            f"{source!r} is not the data of the fit in {str(folder)!r}: its content differs."
+        )
+
+
+def open_model(folder: Path, *, device: str | None = None) -> DDC:
+    """The model in a result folder or a model folder."""
+    from ddclust.ddc import DDC
+
+    is_model_folder = (folder / DESCRIPTION_FILE).exists()
+    return DDC.load(folder if is_model_folder else folder / MODEL_FOLDER, device=device)
+
+
 def is_unfinished(folder: Path) -> bool:
-    """Whether the folder holds a fit that was stopped or killed, or is under way."""
+    """Whether the folder holds a fit that is still running or was stopped."""
     return (folder / RUN_FILE).exists() and read_run(folder)["status"] != "complete"
 
 
 def read_records(folder: Path) -> list[dict[str, Any]]:
-    """The record of each restart, from the checkpoints as long as there are any."""
+    """The record of each run, from the checkpoints as long as there are any."""
     checkpoints = folder / CHECKPOINTS_FOLDER
     if checkpoints.exists():
         return [record.public() for record in RunStore(checkpoints).records()]
@@ -130,9 +156,9 @@ def labels_table(
     probabilities: NDArray,
     cluster_names: dict[int, str] | None = None,
 ) -> str:
-    """CSV text of item, cluster, confidence (the largest soft assignment) and agreement of the vote.
+    """CSV text with the item, its cluster, the confidence (the largest soft assignment) and the agreement of the vote.
 
-    With names of clusters there is one more column, empty where a cluster has none.
+    If clusters have names, these are the last column, which is empty for clusters without one.
     """
     columns: dict[str, Iterable[Any]] = {
         "item": item_names,
@@ -142,20 +168,37 @@ def labels_table(
     }
     if cluster_names is not None:
         columns["name"] = [cluster_names.get(cluster, "") for cluster in vote.labels.tolist()]
+    return _csv_text(columns, zip(*columns.values(), strict=True))
+
+
+def influences_table(item_names: Sequence[str], explanation: Explanation) -> str:
+    """CSV text with the most influential features or words of each item."""
+    tops = zip(item_names, explanation.clusters.tolist(), explanation.top_features(), strict=True)
+    return _csv_text(
+        ("item", "cluster", "feature", "influence"),
+        (
+            (name, cluster, feature, f"{influence:.4g}")
+            for name, cluster, top in tops
+            for feature, influence in top
+        ),
+    )
+
+
+def _csv_text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(columns)
-    table.writerows(zip(*columns.values(), strict=True))
+    table.writerow(header)
+    table.writerows(rows)
     return text.getvalue()
 
 
 def clustering_key(labels: NDArray) -> str:
-    """A short mark of a clustering, by which names given to its clusters are known to be its own."""
+    """A short hash of a clustering, which ties the names of clusters to it."""
     return hashlib.sha256(np.ascontiguousarray(labels, dtype=np.int64).data).hexdigest()[:16]
 
 
 def read_names(path: Path, labels: NDArray, n_clusters: int) -> dict[int, str]:
-    """Names of the clusters of a fitted model's labels, as the report exports them."""
+    """Names of the clusters of a fit, from a file that its report exported."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != NAMES_FORMAT:
@@ -163,22 +206,22 @@ def read_names(path: Path, labels: NDArray, n_clusters: int) -> dict[int, str]:
         names = {int(cluster): name for cluster, name in content["names"].items()}
         key = content.get("key", clustering_key(labels))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunFolderError(
-            f"{str(path)!r} holds no names of clusters; export them from a report."
+        raise ResultFolderError(
+            f"{str(path)!r} holds no names of clusters; export them from the report of the fit."
         ) from error
     if key != clustering_key(labels):
-        raise RunFolderError(
-            f"{str(path)!r} names the clusters of another fit; export them from this one's report."
+        raise ResultFolderError(
+            f"{str(path)!r} names the clusters of another fit; export them from the report of this one."
         )
     for cluster, name in names.items():
         if not isinstance(name, str) or not 0 <= cluster < n_clusters:
-            raise RunFolderError(
+            raise ResultFolderError(
                 f"{str(path)!r} names cluster {cluster}, but the model has the clusters 0 to {n_clusters - 1}."
             )
     return names
 
 
 def versions() -> dict[str, str]:
-    """Of everything that can change a result."""
+    """The versions of everything that can change a result."""
     packages = ("ddclust", "torch", "numpy", "scikit-learn", "scipy", "pillow", "snowballstemmer")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -93,6 +95,37 @@ def of_known_class(truth: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.int6
     """
     codes, labels = _checked_pair(known_classes(truth)[0], labels)
     return codes[codes >= 0], labels[codes >= 0]
+
+
+class Scores(NamedTuple):
+    """Accuracy and NMI of a clustering; NaN if no class is known."""
+
+    accuracy: float
+    nmi: float
+
+
+def scores(truth: ArrayLike, labels: ArrayLike) -> Scores:
+    """Accuracy and NMI on the items whose class is known.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n_samples,)
+        Known classes; None, NaN, "" and -1 mean that the class is not known.
+    labels : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    Scores
+
+    Examples
+    --------
+    >>> scores(["cat", "cat", "dog", None], [1, 1, 0, 0])
+    Scores(accuracy=1.0, nmi=1.0)
+    """
+    classes, clusters = of_known_class(truth, labels)
+    if not len(classes):
+        return Scores(float("nan"), float("nan"))
+    return Scores(clustering_accuracy(classes, clusters), nmi(classes, clusters))
 
 
 def order_by_size(labels: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:

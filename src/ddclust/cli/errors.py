@@ -1,0 +1,32 @@
+"""Exit codes, and errors as one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+def one_sentence(error: Exception) -> str:
+    """The message of an error on a single line."""
+    text = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. {text}".strip()
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {str(error.filename)!r}." if error.filename else f"{error.strerror}."
+    return text or type(error).__name__
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """After Ctrl-C, say that the same command goes on with what is in its folder."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nInterrupted. {out}/ keeps what is done; run the same command to go on.", err=True)
+        click.get_current_context().exit(INTERRUPTED)

@@ -1,0 +1,60 @@
+"""What commands do with their arguments: read data, open models, name folders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ddclust.cli.options import data_parameters
+from ddclust.cli.printing import print_notes, warnings_as_lines
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
+
+    from ddclust.ddc import DDC
+
+
+def load_data(data: str, options: Mapping[str, Any], *, quiet: bool = False) -> Bunch:
+    """The data of a command, with notes on what the reader decided."""
+    from ddclust.datasets import load
+
+    with warnings_as_lines():
+        bunch = load(data, **data_parameters(options), verbose=not quiet)
+    print_notes(bunch, quiet=quiet)
+    return bunch
+
+
+def load_model_and_data(
+    folder: Path, data: str, options: Mapping[str, Any], device: str
+) -> tuple[DDC, Bunch]:
+    """The model in a result or model folder, and data in the form that it expects."""
+    from ddclust.reading import is_table, load_for
+    from ddclust.results import RUN_FILE, open_model, read_run
+
+    model = open_model(folder, device=device)
+    parameters = data_parameters(options)
+    if hasattr(model, "vectorizer_") and is_table(data) and (folder / RUN_FILE).exists():
+        parameters = data_parameters({"text": read_run(folder)["options"].get("text")}) | parameters
+    with warnings_as_lines():
+        bunch = load_for(model, data, **parameters, verbose=True)
+    print_notes(bunch, quiet=False)
+    return model, bunch
+
+
+def folder_for(data: str, ending: str) -> Path:
+    """The default folder for what a command finds in DATA."""
+    return Path(f"{Path(data).name.partition('.')[0] or 'data'}-{ending}")
+
+
+def unused(path: Path) -> Path:
+    """The path, or the first of path-2, path-3, ... that does not exist."""
+    numbered = (path.with_name(f"{path.name}-{i}") for i in itertools.count(2))
+    return next(candidate for candidate in itertools.chain([path], numbered) if not candidate.exists())
+
+
+def refuse_existing(path: Path | None) -> None:
+    """Raise an error rather than overwrite a file or folder that the user names."""
+    if path is not None and path.exists():
+        raise FileExistsError(f"{str(path)!r} exists already; choose another name.")

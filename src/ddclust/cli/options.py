@@ -1,0 +1,431 @@
+"""One table from the options of the command line to the parameters that they set.
+
+A parameter is written once in the estimator and once here. Nothing in this module imports torch before a model is
+built, so that ``--help`` answers at once. Choices and defaults are therefore repeated here; tests compare them with
+the registries and with the signature of DDC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ddclust.ddc import DDC
+
+CLUSTERS, TRAINING, DATA, OUTPUT = "Clusters", "Training", "Data", "Output"
+SECTIONS = (CLUSTERS, TRAINING, DATA, OUTPUT)  # in the order of the help
+LARGEST_SEED = 2**32 - 1
+
+
+def _as_given(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Row:
+    """An option and the parameter that it sets.
+
+    ``parameter`` is one of DDC or, for options about the data, one of :func:`ddclust.datasets.load`; "network.init"
+    is a field of the object that the parameter ``network`` takes, and None is for options that a command uses itself.
+    An option that is None leaves the parameter to its own default. ``convert`` turns the option's value into the
+    parameter's.
+    """
+
+    flags: tuple[str, ...]
+    parameter: str | None
+    section: str
+    help: str
+    type: Any = None
+    default: Any = None
+    metavar: str | None = None
+    required: bool = False
+    is_flag: bool = False
+    convert: Callable[[Any], Any] = _as_given
+
+    @property
+    def name(self) -> str:
+        """The name of the option in Python."""
+        long = next(flag for flag in self.flags if flag.startswith("--"))
+        return long.partition("/")[0].removeprefix("--").replace("-", "_")
+
+    @property
+    def shown_default(self) -> bool:
+        """Whether the help shows the default."""
+        return self.default is not None and self.default is not False
+
+    def checked(self, value: Any) -> Any:
+        """A value that was stored, as the command line would give it."""
+        return click.types.convert_type(self.type, self.default)(value)
+
+
+class SectionOption(click.Option):
+    """An option that stands under the title of its section in the help."""
+
+    def __init__(self, *arguments: Any, section: str = OUTPUT, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.section = section
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """The default and the like, without the range of numbers; an error gives it where it matters."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+class SectionCommand(click.Command):
+    """A command whose help lists its options by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a list of options for each section."""
+        records: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                records[getattr(parameter, "section", OUTPUT)].append(record)
+        used = [section for section in SECTIONS if records[section]]
+        for section in used:
+            with formatter.section(section if len(used) > 1 else "Options"):
+                formatter.write_dl(records[section])
+
+
+def with_rows(*rows: Row) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator that gives a command the options of these rows."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for row in reversed(rows):
+            # For click, a default of None is a default: a required option would never be missing.
+            default = {} if row.default is None else {"default": row.default}
+            command = click.option(
+                *row.flags,
+                row.name,
+                cls=SectionOption,
+                section=row.section,
+                help=row.help,
+                type=row.type,
+                show_default=row.shown_default,
+                metavar=row.metavar,
+                required=row.required,
+                is_flag=row.is_flag or None,
+                **default,
+            )(command)
+        return command
+
+    return decorate
+
+
+def _table(*rows: Row) -> dict[str, Row]:
+    return {row.name: row for row in rows}
+
+
+def _sizes(text: str) -> list[float] | str:
+    """What --sizes stands for."""
+    if text == "k-means":
+        return text
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--sizes {text!r} is neither 'k-means' nor a list of numbers such as 40,30,30."
+        ) from None
+
+
+# How to read DATA: parameters of ddclust.datasets.load.
+DATA_TABLE = _table(
+    Row(
+        ("--text",),
+        "text_column",
+        DATA,
+        "Column of a table with the texts; several columns are joined.",
+        metavar="COLUMN,...",
+    ),
+    Row(
+        ("--id",),
+        "id_column",
+        DATA,
+        "Column with the names of the items.  [default: id, if there is one]",
+        metavar="COLUMN",
+    ),
+    Row(
+        ("--truth",),
+        "truth_column",
+        DATA,
+        "Column with the known classes, which training never sees.",
+        metavar="COLUMN",
+    ),
+    Row(
+        ("--size",),
+        "image_size",
+        DATA,
+        "Crop and resize the images of a folder to squares with sides of so many pixels.  [default: their own size"
+        " if they share one of at most 64 pixels, else 32]",
+        type=click.IntRange(min=1),
+        metavar="PIXELS",
+    ),
+    Row(
+        ("--colour", "--color"),
+        "colour",
+        DATA,
+        "How to read the images of a folder; auto reads them as grey if all of them are.",
+        type=click.Choice(["auto", "grey", "rgb"]),
+        default="auto",
+    ),
+)
+COLUMN_ROWS = tuple(DATA_TABLE[name] for name in ("text", "id", "truth"))
+IMAGE_ROWS = tuple(DATA_TABLE[name] for name in ("size", "colour"))
+
+BALANCE_HELP = (
+    "Weight of the orthogonality term, which spreads the items over the clusters. Use 10 to 50 if the clusters are known"
+    " to be of similar size."
+)
+# How to cluster: parameters of DDC.
+MODEL_TABLE = _table(
+    Row(
+        ("--language",),
+        "language",
+        DATA,
+        "Language of the texts, for their word stems.",
+        type=str,
+        default="english",
+        metavar="NAME",
+    ),
+    Row(
+        ("-k", "--clusters"),
+        "n_clusters",
+        CLUSTERS,
+        "Number of clusters.",
+        type=click.IntRange(min=1),
+        required=True,
+        metavar="K",
+    ),
+    Row(
+        ("--merge-into",),
+        "n_final",
+        CLUSTERS,
+        "After training, merge the K clusters down to N, the two with the smallest divergence at a time.",
+        type=click.IntRange(min=1),
+        metavar="N",
+    ),
+    Row(
+        ("--sizes",),
+        "loss.cluster_sizes",
+        CLUSTERS,
+        "Sizes that the clusters should have, in any order: shares or counts such as 40,30,30, or k-means for the sizes"
+        " that k-means finds.  [default: equal sizes]",
+        metavar="NUMBERS",
+        convert=_sizes,
+    ),
+    Row(
+        ("--balance",),
+        "loss.weights",
+        CLUSTERS,
+        f"{BALANCE_HELP}  [default: falls from 50 to 5; 25 with --sizes; 1 with --augment none]",
+        type=click.FloatRange(min=0),
+        metavar="WEIGHT",
+        convert=lambda weight: {"orthogonality": weight},
+    ),
+    Row(
+        ("--augment",),
+        "augment",
+        CLUSTERS,
+        "Pair each item with a randomly changed copy, which should share its cluster: images moved and distorted"
+        " (affine) or also mirrored and recoloured (photo), vectors with noise (noise), texts without some of their"
+        " words (dropout). auto chooses by the kind of data, and none if --neighbors is given.",
+        type=click.Choice(["auto", "none", "affine", "photo", "noise", "dropout"]),
+        default="auto",
+        convert=lambda name: None if name == "none" else name,
+    ),
+    Row(
+        ("--neighbors",),
+        "neighbors",
+        CLUSTERS,
+        "Pair each item with one of its N nearest neighbours, which should share its cluster.  [default: chosen by the"
+        " kind of data, unless --augment is given]",
+        type=click.IntRange(min=1),
+        metavar="N",
+    ),
+    Row(
+        ("--network",),
+        "network.kind",
+        CLUSTERS,
+        "conv is for images, mlp for vectors and texts.",
+        type=click.Choice(["auto", "conv", "mlp"]),
+        default="auto",
+    ),
+    Row(
+        ("--init",),
+        "network.init",
+        CLUSTERS,
+        "Initialisation of the output layer: near zero (soft), or as in the paper (he).",
+        type=click.Choice(["soft", "he"]),
+        default="soft",
+    ),
+    Row(
+        ("--runs",),
+        "n_init",
+        TRAINING,
+        "Number of runs, each from another seed. The best run that uses all clusters is kept.",
+        type=click.IntRange(min=1),
+        default=4,
+        metavar="N",
+    ),
+    Row(
+        ("--vote",),
+        "n_vote",
+        TRAINING,
+        "Number of the best runs that vote on each item; 3 in the paper.",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+    ),
+    Row(
+        ("--criterion",),
+        "selection.criterion",
+        TRAINING,
+        "The best run has the lowest loss, the lowest divergence term or pair term, or the highest agreement with the"
+        " other runs.",
+        type=click.Choice(["loss", "divergence", "pairs", "agreement"]),
+        default="loss",
+    ),
+    Row(
+        ("--eliminate",),
+        "selection.halving",
+        TRAINING,
+        "Stop the runs with the highest loss early.",
+        default=False,
+        is_flag=True,
+    ),
+    Row(
+        ("--max-iter",),
+        "max_iter",
+        TRAINING,
+        "Maximum number of iterations (batches) of a run.",
+        type=click.IntRange(min=1),
+        default=3500,
+        metavar="N",
+    ),
+    Row(
+        ("--batch-size",),
+        "batch_size",
+        TRAINING,
+        "Items per batch.",
+        type=click.IntRange(min=2),
+        default=100,
+        metavar="N",
+    ),
+    Row(
+        ("--learning-rate",),
+        "learning_rate",
+        TRAINING,
+        "Learning rate of Adam.  [default: 3e-3 for texts and for images of at least 8x8 pixels, else 1e-4; with"
+        " --augment none 1e-3 for such images, else 1e-5]",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="RATE",
+    ),
+    Row(
+        ("--jobs",),
+        "n_jobs",
+        TRAINING,
+        "Number of runs side by side; -1 uses all cores.",
+        type=int,
+        default=-1,
+        metavar="N",
+    ),
+    Row(
+        ("--device",),
+        "device",
+        TRAINING,
+        "Where to compute: auto, cpu, cuda, cuda:1, ...",
+        type=str,
+        default="auto",
+        metavar="NAME",
+    ),
+    Row(
+        ("--seed",),
+        "random_state",
+        TRAINING,
+        "The same seed gives the same result.",
+        type=click.IntRange(0, LARGEST_SEED),
+        default=0,
+        metavar="N",
+    ),
+)
+
+
+def data_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What options about the data say to :func:`ddclust.datasets.load`; absent options keep its defaults."""
+    return {
+        str(row.parameter): options[name] for name, row in DATA_TABLE.items() if options.get(name) is not None
+    }
+
+
+def parameter_classes() -> dict[str, Callable[..., Any]]:
+    """The classes of those parameters of DDC that several options set together."""
+    from ddclust.cli.old_names import DDCLoss, Network, Selection
+
+    return {"network": Network, "loss": DDCLoss, "selection": Selection}
+
+
+def model_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What options say to DDC; absent options keep its defaults."""
+    parameters: dict[str, Any] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    for name, row in MODEL_TABLE.items():
+        value = options.get(name)
+        if value is None:
+            continue
+        parameter, _, field = (row.parameter or "").partition(".")
+        if not field:
+            parameters[parameter] = row.convert(value)
+        elif value != row.default:
+            fields.setdefault(parameter, {})[field] = row.convert(value)
+    classes = parameter_classes() if fields else {}
+    return parameters | {name: classes[name](**given) for name, given in fields.items()}
+
+
+def model_of(options: Mapping[str, Any], *, checkpoint_dir: Path | None = None, verbose: bool = False) -> DDC:
+    """The estimator that options of the command line describe."""
+    from ddclust.cli.old_names import DDC
+
+    return DDC(**model_parameters(options), checkpoint_dir=checkpoint_dir, verbose=verbose)
+
+
+# Options that are not parameters, but that several commands share.
+NAMES = click.option(
+    "--names",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    cls=SectionOption,
+    section=OUTPUT,
+    help="Names of the clusters, as exported from a report.",
+)
+
+
+def out_option(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: A002
+    """The option that says where results go."""
+    return click.option(
+        "--out", type=click.Path(path_type=Path), cls=SectionOption, section=OUTPUT, help=help
+    )
+
+
+def quiet_option(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: A002
+    """The option that leaves out what is not needed in scripts."""
+    return click.option("-q", "--quiet", is_flag=True, cls=SectionOption, section=OUTPUT, help=help)
+
+
+FOLDER = click.argument("folder", type=click.Path(path_type=Path))
+DATA_HELP = """\b
+DATA is one of these:
+  a name                  of a data set that 'ddclust datasets' lists
+  a folder                of images, or of .txt files
+  .npy                    vectors, or images as (n, h, w), (n, h, w, c)
+                          or (n, c, h, w)
+  .npz                    such an array called X, or a sparse matrix;
+                          known classes may be called y
+  .csv .tsv .parquet      a table with a row per item: numbers,
+                          or texts with --text
+  .txt .jsonl             a text, or an object, per line"""

@@ -1,0 +1,113 @@
+"""The table of options agrees with the estimator, the readers and the registries."""
+
+import inspect
+
+import pytest
+
+from commands import run
+from ddclust.cli import compare, options
+from ddclust.cli.fit import FIT_ROWS
+from ddclust.cli.main import main
+from ddclust.cli.old_names import DDC, OLD_CRITERIA
+from ddclust.cli.options import DATA_TABLE, MODEL_TABLE, data_parameters, model_of, model_parameters
+from ddclust.compare.methods import METHODS
+from ddclust.datasets import load
+from ddclust.ddc import BUILT_IN_NETWORKS
+from ddclust.networks import INITS
+from ddclust.objective.augment import BUILT_IN
+from ddclust.training.run import CRITERIA
+
+# The command line repeats its results unless it is told otherwise.
+OTHER_DEFAULTS = {"seed": 0}
+
+
+def owner_and_name(row):
+    """The callable whose parameter a row sets, and the name of that parameter."""
+    parameter, _, field = row.parameter.partition(".")
+    return (options.parameter_classes()[parameter], field) if field else (DDC, parameter)
+
+
+@pytest.mark.parametrize("row", MODEL_TABLE.values(), ids=MODEL_TABLE)
+def test_parameters_and_defaults_are_those_of_the_estimator(row):
+    owner, name = owner_and_name(row)
+    parameters = inspect.signature(owner).parameters
+    assert name in parameters
+    if row.name in OTHER_DEFAULTS:
+        assert row.default == OTHER_DEFAULTS[row.name]
+    elif row.default is None:
+        assert row.required or parameters[name].default in (None, "auto")
+    else:
+        assert row.convert(row.default) == parameters[name].default
+
+
+@pytest.mark.parametrize("row", DATA_TABLE.values(), ids=DATA_TABLE)
+def test_data_options_are_parameters_of_load(row):
+    assert inspect.signature(load).parameters[row.parameter].default == row.default
+
+
+@pytest.mark.parametrize(
+    ("name", "registry"),
+    [
+        ("augment", ["auto", "none", *BUILT_IN]),
+        ("network", ["auto", *BUILT_IN_NETWORKS]),
+        ("init", INITS),
+        ("criterion", [{old: new for new, old in OLD_CRITERIA.items()}.get(name, name) for name in CRITERIA]),
+    ],
+)
+def test_choices_are_those_of_the_registries(name, registry):
+    assert list(MODEL_TABLE[name].type.choices) == list(registry)
+
+
+def test_every_method_can_be_compared():
+    assert tuple(METHODS) == compare.METHODS
+
+
+def test_no_row_is_lost():
+    assert (
+        len(FIT_ROWS)
+        == len({flag for row in FIT_ROWS.values() for flag in row.flags if flag.startswith("--")}) - 1
+    )
+    given = {option.name for option in main.commands["fit"].params}
+    assert given == {*FIT_ROWS, "data", "out", "quiet"}
+
+
+def test_options_that_are_not_given_leave_the_defaults():
+    assert model_parameters({}) == {}
+    defaults = {name: row.default for name, row in MODEL_TABLE.items()}
+    parameters = model_parameters(defaults | {"clusters": 3})
+    assert not {"network", "loss", "selection", "neighbors", "n_final", "learning_rate"} & parameters.keys()
+    assert parameters["n_clusters"] == 3
+    assert model_of(defaults | {"clusters": 3}).get_params() == DDC(3, random_state=0).get_params()
+
+
+def test_options_that_share_a_parameter():
+    classes = options.parameter_classes()
+    given = {
+        "network": "conv",
+        "init": "he",
+        "criterion": "pairs",
+        "eliminate": True,
+        "balance": 7.0,
+        "sizes": "2,1",
+    }
+    assert model_parameters(given) == {
+        "network": classes["network"](kind="conv", init="he"),
+        "selection": classes["selection"](criterion="pairs", halving=True),
+        "loss": classes["loss"](weights={"orthogonality": 7.0}, cluster_sizes=[2.0, 1.0]),
+    }
+    assert model_parameters({"augment": "none"}) == {"augment": None}
+
+
+def test_data_parameters():
+    given = {"text": "words", "id": None, "size": 16, "clusters": 3}
+    assert data_parameters(given) == {"text_column": "words", "image_size": 16}
+
+
+def test_every_criterion_works(tmp_path):
+    for criterion in MODEL_TABLE["criterion"].type.choices:
+        out = tmp_path / criterion
+        result = run(
+            "fit", "circles", "-k", 2, "--runs", 2, "--max-iter", 5, "--jobs", 1, "--no-report", "--criterion", criterion,
+            "--out", out,
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output

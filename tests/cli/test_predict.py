@@ -1,0 +1,108 @@
+"""ddclust predict."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from commands import QUICK, run
+from ddclust import DDC
+from ddclust.datasets import load
+
+
+def test_predict_errors(vectors, images):
+    folder, _, _ = vectors
+    run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    np.save(folder / "images.npy", images)
+    np.save(folder / "wide.npy", np.ones((4, 5)))
+    for data, sentence in [
+        ("images.npy", "fitted on items of shape (2,)"),
+        ("wide.npy", "expecting 2 features"),
+    ]:
+        result = run("predict", folder / "run", folder / data)
+        assert (result.exit_code, sentence in result.output) == (2, True), result.output
+    assert "no model folder" in run("predict", folder, folder / "blobs.csv").output
+    (folder / "taken.csv").write_text("x")
+    assert run("predict", folder / "run", folder / "blobs.csv", "--out", folder / "taken.csv").exit_code == 2
+    assert (folder / "taken.csv").read_text() == "x"
+
+
+def test_hostile_description_is_text(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps({"format": "ddclust-model", "format_version": 1}))
+    (folder / "tensors.safetensors").write_bytes(b"\x00" * 100)
+    result = run("predict", folder, "digits")
+    assert result.exit_code == 2
+    assert "tensors.safetensors" in result.output
+
+
+def test_texts_from_the_command_line(tmp_path):
+    lines = ["The ship sailed at dawn", "Bakers bake fresh bread"] * 10
+    (tmp_path / "docs.txt").write_text("\n".join(lines))
+    out = tmp_path / "run"
+    fitted = run("fit", tmp_path / "docs.txt", "-k", 2, *QUICK, "--out", out)
+    assert fitted.exit_code == 0, fitted.output
+    assert "docs: 20 texts" in fitted.output
+    (tmp_path / "new.jsonl").write_text('{"id": "n1", "text": "ships sail"}\n{"id": "n2", "text": "bread"}\n')
+    predicted = run("predict", out, tmp_path / "new.jsonl")
+    assert [row["item"] for row in csv.DictReader(predicted.output.splitlines())] == ["n1", "n2"]
+    wrong = run("predict", out, "digits")
+    assert wrong.exit_code == 2
+    assert "fitted on" in wrong.output or "features" in wrong.output
+
+
+def test_predict_finds_columns_by_name(vectors):
+    folder, X, _ = vectors
+    fitted = run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    assert fitted.exit_code == 0, fitted.output
+    rows = [f"{age},word,{mass}" for mass, age in X.tolist()]
+    (folder / "other.csv").write_text("\n".join(["age,remark,mass", *rows]))
+    predicted = run("predict", folder / "run", folder / "other.csv")
+    assert predicted.exit_code == 0, predicted.output
+    assert predicted.output == (folder / "run" / "labels.csv").read_text()
+    (folder / "less.csv").write_text("age\n1\n2\n")
+    assert "has no column 'mass'" in run("predict", folder / "run", folder / "less.csv").output
+
+
+@pytest.mark.parametrize("layout", ["channels last", "channels first", "one channel"])
+def test_folder_of_images_for_a_model_of_arrays(photos, layout, tmp_path, rng):
+    X = rng.integers(0, 255, size=(20, 16, 12, 3), dtype=np.uint8)
+    X = {"channels last": X, "channels first": X.transpose(0, 3, 1, 2), "one channel": X[..., :1]}[layout]
+    np.save(tmp_path / "X.npy", X)
+    run("fit", tmp_path / "X.npy", "-k", 2, *QUICK, "--out", tmp_path / "run")
+    predicted = run("predict", tmp_path / "run", photos, "--out", tmp_path / "new.csv")
+    assert predicted.exit_code == 0, predicted.output
+    images = load(photos, image_size=(16, 12), colour="grey" if layout == "one channel" else "rgb").data
+    shaped = images.transpose(0, 3, 1, 2) if layout == "channels first" else images.reshape(-1, *X.shape[1:])
+    labels = DDC.load(tmp_path / "run" / "model").predict(shaped)
+    rows = list(csv.DictReader((tmp_path / "new.csv").read_text().splitlines()))
+    assert [int(row["cluster"]) for row in rows] == labels.tolist()
+
+
+def test_predict_warns_in_a_sentence(tmp_path):
+    (tmp_path / "docs.txt").write_text("ships sail\nbread bakes\n" * 5)
+    run("fit", tmp_path / "docs.txt", "-k", 2, *QUICK, "--out", tmp_path / "run")
+    (tmp_path / "new.txt").write_text("zebra\n")
+    predicted = run("predict", tmp_path / "run", tmp_path / "new.txt")
+    assert "Warning: 1 of 1 texts hold none of the" in predicted.output
+    assert ".py" not in predicted.output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("not JSON", "holds no names of clusters"),
+        ('{"names": {}}', "holds no names of clusters"),
+        ('{"format": "ddclust-names", "names": {"7": "x"}}', "names cluster 7, but the model has the clusters 0 to 2"),
+        ('{"format": "ddclust-names", "names": {"0": 1}}', "names cluster 0"),
+    ],
+)  # fmt: skip
+def test_wrong_names_are_refused(vectors, content, message):
+    folder, _, _ = vectors
+    run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    (folder / "names.json").write_text(content)
+    result = run("predict", folder / "run", folder / "blobs.csv", "--names", folder / "names.json")
+    assert result.exit_code == 2
+    assert message in result.output

@@ -1,0 +1,27 @@
+"""Runs the command line in the tests."""
+
+import sys
+
+from click.testing import CliRunner
+
+from ddclust.cli.main import main
+
+# One short run in this process.
+WITH_REPORT = ("--runs", "1", "--max-iter", "20", "--jobs", "1")
+QUICK = (*WITH_REPORT, "--no-report")
+# As a user starts it, but with the interpreter of the tests.
+PROCESS = (sys.executable, "-m", "ddclust")
+
+
+def run(*arguments):
+    """Run a command in this process."""
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+# The estimator still has its old parameters and terms; these two follow it when it changes.
+PAIR_TERM = "partners"
+
+
+def set_by_options(model):
+    """What --criterion, --balance and --sizes set in a model."""
+    return {"criterion": model.criterion, "balance": model.balance, "sizes": model.cluster_sizes}
