@@ -18,10 +18,10 @@ def run(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-# The estimator still has its old parameters and terms; these two follow it when it changes.
-PAIR_TERM = "partners"
-
-
 def set_by_options(model):
     """What --criterion, --balance and --sizes set in a model."""
-    return {"criterion": model.criterion, "balance": model.balance, "sizes": model.cluster_sizes}
+    return {
+        "criterion": model.selection.criterion,
+        "balance": model.loss.weights.get("orthogonality"),
+        "sizes": model.loss.cluster_sizes,
+    }

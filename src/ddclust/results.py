@@ -5,9 +5,7 @@ During the fit, and after an interrupted one, it also holds checkpoints, and run
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import platform
 import shutil
@@ -25,9 +23,11 @@ from sklearn.utils import Bunch
 from ddclust.choosing.consensus import Vote
 from ddclust.choosing.selection import AllRunsFailedError
 from ddclust.data.items import fingerprint
-from ddclust.storage.atomic import write_file, write_json
+from ddclust.storage.atomic import locked, write_file, write_json
 from ddclust.storage.model_folder import DESCRIPTION_FILE
+from ddclust.storage.tables import csv_text
 from ddclust.training.checkpoints import RunStore
+from ddclust.training.record import Outcome
 
 if TYPE_CHECKING:
     from ddclust.ddc import DDC
@@ -38,6 +38,7 @@ MODEL_FOLDER = "model"
 HISTORY_FILE = "history.json"
 RUN_FILE = "run.json"
 CHECKPOINTS_FOLDER = "checkpoints"
+LOCK_FILE = ".lock"
 REPORT_FILE = "report.html"
 NAMES_FORMAT = "ddclust-names"
 
@@ -67,25 +68,41 @@ def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[st
 
 @contextmanager
 def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
-    """Keep a result folder during a fit; a new folder is removed if the fit fails before its first checkpoint."""
-    is_new = not folder.exists()
+    """Hold a result folder during a fit. If a new fit fails before its first checkpoint, what it wrote is removed again."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / RUN_FILE, run)
+    lock = locked(folder / LOCK_FILE)
+    if lock is None:
+        raise ResultFolderError(f"Another fit is working in {str(folder)!r}; choose another folder.")
     try:
+        write_json(folder / RUN_FILE, run)
         yield
     except BaseException as error:
         hopeless = isinstance(error, AllRunsFailedError) or not any(
             (folder / CHECKPOINTS_FOLDER).glob("run-*")
         )
-        if is_new and hopeless:
-            shutil.rmtree(made[-1])
+        if folder in made and hopeless:
+            (folder / RUN_FILE).unlink(missing_ok=True)
+            shutil.rmtree(folder / CHECKPOINTS_FOLDER, ignore_errors=True)
         raise
+    finally:
+        (folder / LOCK_FILE).unlink(missing_ok=True)
+        lock.close()
+        _remove_empty(made)
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that are empty, from the innermost on; others may have written into them by now."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
 
 
 def write_results(folder: Path, model: DDC, item_names: Sequence[str], run: dict[str, Any]) -> bool:
     """Write the results of a fitted model to its folder and return whether the fit is complete."""
-    complete = not any(record["outcome"] in ("interrupted", "waiting") for record in model.runs_)
+    complete = not any(Outcome(record["outcome"]).is_unfinished for record in model.runs_)
     model.save(folder / MODEL_FOLDER, overwrite=True)
     table = labels_table(item_names, Vote(model.labels_, model.agreement_), model.probabilities_)
     write_file(folder / LABELS_FILE, table.encode())
@@ -168,13 +185,13 @@ def labels_table(
     }
     if cluster_names is not None:
         columns["name"] = [cluster_names.get(cluster, "") for cluster in vote.labels.tolist()]
-    return _csv_text(columns, zip(*columns.values(), strict=True))
+    return csv_text(tuple(columns), zip(*columns.values(), strict=True))
 
 
 def influences_table(item_names: Sequence[str], explanation: Explanation) -> str:
     """CSV text with the most influential features or words of each item."""
     tops = zip(item_names, explanation.clusters.tolist(), explanation.top_features(), strict=True)
-    return _csv_text(
+    return csv_text(
         ("item", "cluster", "feature", "influence"),
         (
             (name, cluster, feature, f"{influence:.4g}")
@@ -182,14 +199,6 @@ def influences_table(item_names: Sequence[str], explanation: Explanation) -> str
             for feature, influence in top
         ),
     )
-
-
-def _csv_text(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(header)
-    table.writerows(rows)
-    return text.getvalue()
 
 
 def clustering_key(labels: NDArray) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from commands import PAIR_TERM, QUICK, run, set_by_options
+from commands import QUICK, run, set_by_options
 from ddclust import DDC
 
 
@@ -153,7 +153,7 @@ def test_pairs_and_links_on_the_command_line(tmp_path, images):
     assert result.exit_code == 0, result.output
     model = DDC.load(out / "model")
     assert (model.augment, model.neighbors, model.loss) == ("affine", 3, "auto")
-    assert {PAIR_TERM, "must_link", "cannot_link"} <= model.runs_[0]["terms"].keys()
+    assert {"pairs", "must_link", "cannot_link"} <= model.runs_[0]["terms"].keys()
     # The same in Python.
     alone = DDC(2, augment="affine", neighbors=3, n_init=1, max_iter=20, random_state=0)
     alone.fit(images, must_link=[[0, 1], [2, 3]], cannot_link=[[0, 35]])
@@ -171,7 +171,7 @@ def test_balance_goes_with_pairs(vectors):
         run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--balance", 7, *options, "--out", folder / name)
         model = DDC.load(folder / name / "model")
         assert (set_by_options(model)["balance"], model.augment) == (7, augment)
-        assert (PAIR_TERM in model.runs_[0]["terms"]) == has_pairs
+        assert ("pairs" in model.runs_[0]["terms"]) == has_pairs
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,16 @@ import inspect
 import pytest
 
 from commands import run
+from ddclust.choosing.selection import CRITERIA
 from ddclust.cli import compare, options
 from ddclust.cli.fit import FIT_ROWS
 from ddclust.cli.main import main
-from ddclust.cli.old_names import DDC, OLD_CRITERIA
 from ddclust.cli.options import DATA_TABLE, MODEL_TABLE, data_parameters, model_of, model_parameters
 from ddclust.compare.methods import METHODS
 from ddclust.datasets import load
-from ddclust.ddc import BUILT_IN_NETWORKS
-from ddclust.networks import INITS
+from ddclust.ddc import DDC
+from ddclust.networks import INITS, KINDS
 from ddclust.objective.augment import BUILT_IN
-from ddclust.training.run import CRITERIA
 
 # The command line repeats its results unless it is told otherwise.
 OTHER_DEFAULTS = {"seed": 0}
@@ -49,9 +48,9 @@ def test_data_options_are_parameters_of_load(row):
     ("name", "registry"),
     [
         ("augment", ["auto", "none", *BUILT_IN]),
-        ("network", ["auto", *BUILT_IN_NETWORKS]),
+        ("network", KINDS),
         ("init", INITS),
-        ("criterion", [{old: new for new, old in OLD_CRITERIA.items()}.get(name, name) for name in CRITERIA]),
+        ("criterion", CRITERIA),
     ],
 )
 def test_choices_are_those_of_the_registries(name, registry):

@@ -11,11 +11,11 @@ import torch
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
-from ddclust.snapshots import Snapshots, SnapshotSeries
 from ddclust.objective.kernels import gaussian_kernel
 from ddclust.show import plots
 from ddclust.show.explain import explain, overlay
 from ddclust.show.layout import simplex_points
+from ddclust.snapshots import Snapshots, SnapshotSeries
 from helpers import quick
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from ddclust.cli.options import (
     with_rows,
 )
 from ddclust.cli.printing import print_table
+
+if TYPE_CHECKING:
+    from ddclust.compare.table import Row as TableRow
 
 METHODS = ("k-means", "itc-parzen", "itc-knn", "sec", "ldmgi", "dec", "ddc")
 MEMORY_SHARE = 0.8  # of the machine's that a fit may take
@@ -87,6 +90,7 @@ def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     """Cluster DATA by several methods and tabulate the results."""
     bunch = load_data(data, options, quiet=quiet)
     from ddclust.compare import comparison
+    from ddclust.compare.table import TABLE_COLUMNS, table_row
     from ddclust.reading import vectorised
 
     out = folder_for(data, "comparison") if out is None else out
@@ -110,7 +114,7 @@ def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
             seed=options["seed"],
             verbose=not quiet,
         )
-    print_table(comparison.TABLE_COLUMNS, [comparison.table_row(row) for row in rows])
+    print_table(TABLE_COLUMNS, [table_row(row) for row in rows])
     _print_failures(rows)
     if bunch.target is not None:
         click.echo(
@@ -119,7 +123,7 @@ def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     click.echo(f"Results: {out}/")
 
 
-def _print_failures(rows: Sequence[dict[str, Any]]) -> None:
+def _print_failures(rows: Sequence[TableRow]) -> None:
     """Print which fits failed, and what the others warned of."""
     for row in rows:
         for failure in row["failures"]:

@@ -365,7 +365,7 @@ def data_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def parameter_classes() -> dict[str, Callable[..., Any]]:
     """The classes of those parameters of DDC that several options set together."""
-    from ddclust.cli.old_names import DDCLoss, Network, Selection
+    from ddclust import DDCLoss, Network, Selection
 
     return {"network": Network, "loss": DDCLoss, "selection": Selection}
 
@@ -389,7 +389,7 @@ def model_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def model_of(options: Mapping[str, Any], *, checkpoint_dir: Path | None = None, verbose: bool = False) -> DDC:
     """The estimator that options of the command line describe."""
-    from ddclust.cli.old_names import DDC
+    from ddclust import DDC
 
     return DDC(**model_parameters(options), checkpoint_dir=checkpoint_dir, verbose=verbose)
 

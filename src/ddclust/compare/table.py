@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from ddclust.choosing.metrics import clustering_accuracy, nmi
 from ddclust.compare.job import Result, read_json, write_labels
 from ddclust.storage.atomic import write_file, write_json
+from ddclust.storage.tables import csv_text
 
 COMPARISON_FILE = "comparison.json"
 TABLE_FILE = "table.csv"
@@ -192,7 +191,7 @@ def write_tables(
     kept = [entry for entry in before.get("rows", []) if entry["method"] not in fresh]
     every = [*kept, *rows]
     write_json(folder / COMPARISON_FILE, {**before, "rows": every})
-    write_file(folder / TABLE_FILE, _csv(TABLE_COLUMNS, [table_row(entry) for entry in every]))
+    write_file(folder / TABLE_FILE, csv_text(TABLE_COLUMNS, [table_row(entry) for entry in every]).encode())
     place = folder / LABELS_FOLDER
     place.mkdir(exist_ok=True)
     for title, labels in chosen.items():
@@ -203,13 +202,7 @@ def write_tables(
         if "label_free" in entry
     }
     names = item_names if item_names is not None else range(max(map(len, columns.values()), default=0))
-    write_file(folder / LABELS_FILE, _csv(("item", *columns), zip(names, *columns.values(), strict=False)))
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    """A table as CSV."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(header)
-    table.writerows(rows)
-    return text.getvalue().encode()
+    write_file(
+        folder / LABELS_FILE,
+        csv_text(("item", *columns), zip(names, *columns.values(), strict=False)).encode(),
+    )
