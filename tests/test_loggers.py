@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from helpers import Stop, interrupted_fit, quick
 
 from ddclust import Selection
 from ddclust.loggers import MLflowLogger, TensorBoardLogger
 from ddclust.training.callbacks import Callback
+from helpers import Stop, interrupted_fit, quick
 
 
 def steps(history, name="loss"):

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
@@ -125,7 +124,10 @@ class TensorBoardLogger(Logger):
         from torch.utils.tensorboard.summary import hparams
 
         self._open(run.index, run.iteration)
-        shown = {f"{FINAL}loss": 0, "clusters_used": 0}  # the columns beside the parameters; values come later
+        shown = {
+            f"{FINAL}loss": 0,
+            "clusters_used": 0,
+        }  # the columns beside the parameters; values come later
         experiment, begin, _ = hparams(parameters(run), shown)
         for summary in (experiment, begin):
             self._writer.file_writer.add_summary(summary, run.iteration)
