@@ -279,6 +279,8 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, bool | int | float | str
     if not isinstance(value, dict):
         yield name, value if isinstance(value, (bool, int, float, str)) else str(value)
         return
+    kind: str
+    content: Any
     kind, content = next(iter(value.items())) if len(value) == 1 else ("", None)
     if kind == CUSTOM:
         yield name, content
