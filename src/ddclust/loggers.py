@@ -91,6 +91,7 @@ class TensorBoardLogger(Logger):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from ddclust import DDC
     >>> model = DDC(10, callbacks=[TensorBoardLogger("logs")])  # doctest: +SKIP
 
@@ -263,6 +264,7 @@ def parameters(run: Run) -> dict[str, bool | int | float | str]:
     >>> class Show(Callback):
     ...     def on_run_begin(self, run):
     ...         print({name: value for name, value in parameters(run).items() if name.startswith("learning_rate")})
+    >>> import numpy as np
     >>> from ddclust import DDC
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> model = DDC(2, n_init=1, max_iter=1, callbacks=[Show()], random_state=0).fit(X)
