@@ -15,6 +15,7 @@ ROOMS = [
     "objective",
     "networks",
     "training",
+    "loggers",
     "choosing",
     "defaults",
     "saving",

@@ -306,7 +306,7 @@ class DDC(NetworkClusterer):
             modules = [plan.build_from(states[run].tensors) for run in voters]
             self._keep_or_merge(source, setup, [record.public() for record in records], voters, modules)
             self.setup_ = setup
-            kept = [kept_arrays(states[run].tensors) for run in voters]
+            kept = [kept_arrays(state.tensors) for state in states]
             for callback in plan.callbacks:
                 callback.on_fit_end(self, kept)
         return self

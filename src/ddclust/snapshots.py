@@ -73,8 +73,10 @@ class Snapshots(Callback):
     def on_fit_end(self, model: Any, kept: list[dict[str, NDArray]]) -> None:
         items = snapshot_items(len(model.labels_))
         model.member_snapshots_ = [
-            _series(tensors, items, order, groups)
-            for tensors, order, groups in zip(kept, model.cluster_orders_, model.cluster_groups_, strict=True)
+            _series(kept[run], items, order, groups)
+            for run, order, groups in zip(
+                model.voters_, model.cluster_orders_, model.cluster_groups_, strict=True
+            )
         ]
         model.snapshots_ = model.member_snapshots_[0]
 

@@ -75,4 +75,4 @@ class Callback:
         """A run has ended, or was stopped; ``run.record`` says how, with its loss on the whole data."""
 
     def on_fit_end(self, model: Any, kept: list[dict[str, NDArray]]) -> None:
-        """A fit has ended, in the main process; ``kept`` is what was kept by each run of ``model.voters_``."""
+        """A fit has ended, in the main process; ``kept`` is what was kept by each run of ``model.runs_``."""
