@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(BIN)/pip install --quiet
 
-.PHONY: demo test lint style reproduce bench figures clean
+.PHONY: demo test test-full lint style reproduce bench figures clean
 
 demo: $(VENV)/.core
 	rm -rf demo
@@ -15,8 +15,13 @@ demo: $(VENV)/.core
 	@echo
 	$(BIN)/ddclust evaluate demo digits --kmeans
 
+# Every feature once, within a few minutes.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+# Everything: kills, Dask, Ray, browsers, generated inputs.
+test-full: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,11 +1,8 @@
-"""Settings of every test: few threads, so that the suite behaves the same on any machine."""
+"""Data that many tests use."""
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import make_blobs
-
-torch.set_num_threads(1)
 
 
 @pytest.fixture

@@ -17,7 +17,10 @@ ROOMS = [
     "training",
     "loggers",
     "choosing",
+    "snapshots",
     "defaults",
+    "trial",
+    "earlier_formats",
     "saving",
     "base",
     "ddc",
@@ -27,13 +30,12 @@ ROOMS = [
     "compare",
     "show",
     "scan",
-    "experiments",
     "cli",
     "__main__",
 ]
 LEVEL = {name: level for level, name in enumerate(ROOMS)}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE or p.stem != "__init__")
-PUBLIC = {"DDC": "ddc", "DDCLoss": "objective"}
+PUBLIC = {name: home.partition(".")[0] for name, home in ddclust._HOME.items()}
 
 
 def room(path):
