@@ -1,4 +1,4 @@
-"""What several test files use: small fits, a network and a loss of a user's own, fits that are cut off."""
+"""What several test files use: small fits and batches, a network and a loss of a user's own, fits that are cut off."""
 
 import json
 from pathlib import Path
@@ -12,6 +12,17 @@ from torch import nn
 from ddclust import DDC
 
 TORTURE = Path(__file__).parent / "torture.py"
+DTYPES = [torch.float32, torch.float64]
+RULES = ["squared_median", "median"]
+REDUCTIONS = ["mean", "sum"]
+
+
+def batch(n=9, d=4, k=3, dtype=torch.float64, seed=0):
+    """A hidden representation and soft assignments."""
+    generator = torch.Generator().manual_seed(seed)
+    H = torch.randn(n, d, dtype=dtype, generator=generator)
+    A = torch.randn(n, k, dtype=dtype, generator=generator).softmax(dim=1)
+    return H, A
 
 
 def quick(n_clusters=3, **options):
