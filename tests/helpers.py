@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from ddclust import DDC
+from ddclust import DDC, ConstantRate, DDCLoss, Network
+from ddclust.data.batches import Scaling
+from ddclust.training.setup import Plan, Setup
 
 TORTURE = Path(__file__).parent / "torture.py"
 DTYPES = [torch.float32, torch.float64]
@@ -28,6 +30,34 @@ def batch(n=9, d=4, k=3, dtype=torch.float64, seed=0):
 def quick(n_clusters=3, **options):
     options = {"n_init": 1, "n_jobs": 1, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, **options}
     return DDC(n_clusters, **options)
+
+
+def setup_of(**changes):
+    """A setup of short runs without pairs."""
+    usual = {
+        "n_clusters": 3,
+        "network": Network("mlp"),
+        "loss": DDCLoss(),
+        "augment": None,
+        "neighbors": None,
+        "max_iter": 30,
+        "batch_size": 50,
+        "learning_rate": ConstantRate(1e-3),
+        "early_stopping": None,
+        "n_init": 1,
+        "halving": False,
+        "threads": 1,
+        "n_vote": 1,
+        "n_final": None,
+        "criterion": "loss",
+        "device": torch.device("cpu"),
+    }
+    return Setup(**usual | changes)
+
+
+def plan_of(X, callbacks=(), **changes):
+    """A plan of short runs on X without pairs."""
+    return Plan(setup_of(**changes), Scaling.of(X), callbacks=callbacks)
 
 
 class Small(nn.Module):

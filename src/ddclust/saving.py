@@ -22,7 +22,6 @@ from ddclust.data.validation import resolve_device
 from ddclust.networks import Network, NetworkOfViews
 from ddclust.objective.augment import BUILT_IN
 from ddclust.objective.loss import DDCLoss
-from ddclust.snapshots import Snapshots
 from ddclust.storage.model_folder import ModelFormatError, check_tensors
 from ddclust.storage.plain import CUSTOM, from_plain, to_plain
 from ddclust.training.inference import evaluation_mode
@@ -44,7 +43,6 @@ SAVED_TYPES: dict[str, type] = {
         Network,
         NetworkOfViews,
         Selection,
-        Snapshots,
         *map(type, BUILT_IN.values()),
     )
 }

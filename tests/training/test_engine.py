@@ -1,4 +1,4 @@
-"""Restarts on every engine end the same; dead workers and Ctrl-C lose nothing."""
+"""Runs on every engine end the same; dead workers and Ctrl-C lose nothing."""
 
 import os
 import signal
@@ -13,8 +13,10 @@ import numpy as np
 import psutil
 import pytest
 
+from ddclust import Selection
 from ddclust.networks import MLP
 from ddclust.training import engine as _engine
+from ddclust.training.record import Outcome
 from helpers import quick
 
 OPTIONS = {"n_init": 3, "n_vote": 2, "max_iter": 60}
@@ -34,10 +36,10 @@ def reference(blobs):
     return quick(**OPTIONS).fit(blobs[0])
 
 
-@pytest.mark.parametrize("eliminate", [False, True])
-def test_worker_processes_give_the_same_result(blobs, eliminate):
+@pytest.mark.parametrize("halving", [False, True])
+def test_worker_processes_give_the_same_result(blobs, halving):
     X, _ = blobs
-    options = OPTIONS | {"early_elimination": eliminate}
+    options = OPTIONS | {"selection": Selection(halving=halving)}
     assert_same(quick(**options, n_jobs=2).fit(X), quick(**options, n_jobs=1).fit(X))
 
 
@@ -158,11 +160,11 @@ import sys, warnings
 import numpy as np
 from ddclust import DDC
 X = np.random.default_rng(0).normal(size=(400, 8, 8))
-model = DDC(3, n_init=3, max_iter=100_000, patience=None, random_state=0, n_jobs=int(sys.argv[1]), verbose=True)
+model = DDC(3, n_init=3, max_iter=100_000, early_stopping=None, random_state=0, n_jobs=int(sys.argv[1]), verbose=True)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     model.set_params(checkpoint_dir=sys.argv[2]).fit(X)
-assert any("Interrupted: the best so far is kept. Fit again" in str(w.message) for w in caught), caught
+assert any("Interrupted: the best result so far is kept. Fit again" in str(w.message) for w in caught), caught
 assert "interrupted" in [run["outcome"] for run in model.runs_]
 assert (model.predict(X) == model.labels_).all()
 print("usable", [run["n_iter"] for run in model.runs_])
@@ -181,7 +183,7 @@ def test_interrupt_keeps_the_best_so_far(tmp_path, n_jobs):
     assert process.returncode == 0, err
     assert out.startswith("usable")
     state = _engine.RunStore(tmp_path / "checkpoints").load(0)
-    assert state.record["outcome"] == "running"  # and so it can go on
+    assert state.record.outcome is Outcome.RUNNING  # and so it can go on
 
 
 def test_workers_end_with_the_fit_that_they_work_for(tmp_path):

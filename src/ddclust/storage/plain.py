@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 CUSTOM = "custom"  # marks a function or object of the user's own, which is saved by name only
 
 
 def to_plain(value: Any) -> Any:
-    """A parameter as JSON: dataclasses by their fields, callables of the user's own by name only.
+    """A parameter as JSON: our dataclasses by their fields, objects of the user's own by name only.
 
     Examples
     --------
@@ -35,9 +36,9 @@ def to_plain(value: Any) -> Any:
         return str(value)
     if _is_own_dataclass(value):
         return {type(value).__name__: {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}}
-    if callable(value):
-        return {CUSTOM: name_of(value)}
-    return str(value)  # a torch device
+    if isinstance(value, torch.device):
+        return str(value)
+    return {CUSTOM: name_of(value)}
 
 
 def from_plain(value: Any, types: Mapping[str, type]) -> Any:

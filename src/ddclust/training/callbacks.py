@@ -39,8 +39,8 @@ class Run:
         return self.record.run
 
     def keep(self, name: str, tensor: Tensor) -> None:
-        """Keep a tensor with the state of the run: in checkpoints, and until ``on_fit_end``."""
-        self.kept[KEPT + name] = tensor
+        """Keep a copy of a tensor with the state of the run: in checkpoints, and until ``on_fit_end``."""
+        self.kept[KEPT + name] = tensor.detach().cpu().clone()
 
 
 def kept_arrays(tensors: dict[str, Tensor]) -> dict[str, NDArray]:
