@@ -16,7 +16,10 @@ ROOMS = [
     "networks",
     "training",
     "choosing",
+    "snapshots",
     "defaults",
+    "trial",
+    "earlier_formats",
     "saving",
     "base",
     "ddc",
@@ -25,7 +28,6 @@ ROOMS = [
     "compare",
     "show",
     "scan",
-    "experiments",
     "cli",
 ]
 LEVEL = {name: level for level, name in enumerate(ROOMS)}

@@ -9,9 +9,9 @@ from ddclust import DDC
 from ddclust.baselines import DEC
 from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.data.batches import BatchSource, Scaling
-from ddclust.data.views import ViewItems, ViewsNetwork, is_views, scaling_of_views
+from ddclust.data.views import ViewItems, is_views, scaling_of_views
 from ddclust.datasets import load_digits
-from ddclust.networks import ConvNet, MultiViewNet
+from ddclust.networks import ConvNet, MultiViewNet, ViewsNetwork
 from ddclust.storage.model_folder import ModelFormatError
 
 
@@ -95,6 +95,7 @@ def test_fit_predict_save_load_resume(views, tmp_path):
     model.save(tmp_path / "m")
     again = DDC.load(tmp_path / "m")
     assert again.view_shapes_ == model.view_shapes_
+    assert again.setup_ == model.setup_
     assert np.array_equal(again.predict_proba(views), model.predict_proba(views))
     resumed = quick(checkpoint_dir=tmp_path / "c", n_init=2, n_vote=2).fit(views)
     assert np.array_equal(resumed.probabilities_, model.probabilities_)
@@ -115,9 +116,9 @@ def test_sparse_and_dense_views(views):
     assert np.array_equal(model.predict([sparse, views[0]]), model.labels_)
 
 
-def test_partners_of_views(views):
+def test_pairs_of_views(views):
     model = quick(augment="noise", neighbors=3).fit([views[0], views[0] + 1])
-    assert "partners" in model.runs_[0]["terms"]
+    assert "pairs" in model.runs_[0]["terms"]
 
 
 @pytest.mark.parametrize(

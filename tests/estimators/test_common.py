@@ -12,7 +12,7 @@ ESTIMATORS = [
     DDC(
         n_clusters=4,
         n_init=2,
-        criterion="agreement",
+        selection="agreement",
         max_iter=120,
         learning_rate=1e-3,
         random_state=0,

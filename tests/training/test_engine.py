@@ -208,38 +208,3 @@ def wait_for(condition, seconds=100):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def start_cli(*arguments):
-    command = [Path(sys.executable).parent / "ddclust", *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
-def test_command_line_goes_on_after(tmp_path, how):
-    options = ["circles", "-k", 2, "--runs", 3, "--vote", 2, "--max-iter", 250, "--jobs", 1, "--out"]
-    undisturbed = start_cli("fit", *options, tmp_path / "a")
-    process = start_cli("fit", *options, tmp_path / "b")
-    wait_for(lambda: list((tmp_path / "b" / "checkpoints").glob("run-*")))
-    os.killpg(process.pid, how)
-    _, err = process.communicate(timeout=60)
-    if how == signal.SIGINT:
-        assert process.returncode == 130
-        assert f"'ddclust resume {tmp_path / 'b'}' goes on" in err
-        assert "Traceback" not in err
-        assert (tmp_path / "b" / "labels.csv").exists()
-    refused = start_cli("fit", *options, tmp_path / "b")
-    assert "holds an unfinished fit; 'ddclust resume" in refused.communicate()[1]
-    table = start_cli("runs", tmp_path / "b").communicate()[0]
-    assert "circles: " + ("interrupted" if how == signal.SIGINT else "running") in table
-    assert "running" in table.splitlines()[2]
-    resumed = start_cli("resume", tmp_path / "b")
-    _, err = resumed.communicate(timeout=100)
-    assert resumed.returncode == 0, err
-    undisturbed.communicate(timeout=100)
-    assert (tmp_path / "a" / "labels.csv").read_text() == (tmp_path / "b" / "labels.csv").read_text()
-    assert not (tmp_path / "b" / "checkpoints").exists()
-    assert "nothing to go on with" in start_cli("resume", tmp_path / "b").communicate()[0]
-    assert "votes" in start_cli("runs", tmp_path / "b").communicate()[0]
