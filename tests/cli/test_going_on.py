@@ -30,6 +30,7 @@ def start_cli(*arguments):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def test_command_line_goes_on_after(tmp_path, how):
     options = ["circles", "-k", 2, "--runs", 3, "--vote", 2, "--max-iter", 250, "--jobs", 1, "--out"]
@@ -95,6 +96,7 @@ def test_the_command_with_pairs(data):
     assert used["neighbors"] == 3
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_and_ends_the_same(data):
     """Killed in the middle of a fit, the same command takes up its checkpoints."""
 

@@ -113,11 +113,18 @@ def test_newer_version_is_refused(copied):
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element")
 @pytest.mark.parametrize(
-    "name", ["params", "setup", "item_shape", "cluster_orders", "cluster_groups", "runs", "voters"]
+    "name", ["params", "item_shape", "cluster_orders", "cluster_groups", "runs", "voters"]
 )
 @pytest.mark.parametrize("value", [None, "x", -7, [], {}, [0, 0], [1e308]])
 def test_wrong_entries_are_refused(copied, name, value):
     edit(copied, **{name: value})
+    with pytest.raises(ModelFormatError):
+        DDC.load(copied)
+
+
+@pytest.mark.parametrize("value", ["x", -7, [], {}, [0, 0], {"n_clusters": 2}])
+def test_a_wrong_setup_is_refused(copied, value):
+    edit(copied, setup=value)
     with pytest.raises(ModelFormatError):
         DDC.load(copied)
 
@@ -128,6 +135,7 @@ def test_wrong_parameters_are_refused(copied):
         {"n_clusters": 0},
         {"surprise": 1},
         {"n_clusters": 10**12},
+        {"n_final": 10**12},
         {"network": "mlp"},
         {"loss": {}},
     ):

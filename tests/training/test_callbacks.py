@@ -181,7 +181,7 @@ def test_a_resumed_run_begins_where_it_was(blobs, tmp_path, monkeypatch):
     interrupted_fit(model, X, monkeypatch, 6)
     calls.clear()
     model.fit(X)
-    assert calls[0] == ("log", "begin", 0, 5, 2)
+    assert calls[0] == ("log", "begin", 0, 4, 2)  # the first file was that of the neighbours
     assert [call[4] for call in calls if call[1] == "epoch"] == [3, 4, 5]
 
 

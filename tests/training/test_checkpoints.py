@@ -15,6 +15,7 @@ from ddclust.training.record import Outcome, RunRecord
 from helpers import TORTURE, Small, assert_same, interrupted_fit, quick, timeless
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kills", "n_jobs", "halving"), [(12, 1, False), (8, 1, True), (3, 2, False)])
 def test_killed_again_and_again_it_ends_the_same(tmp_path, kills, n_jobs, halving):
     command = [sys.executable, TORTURE, tmp_path, "--kills", kills, "--jobs", n_jobs]

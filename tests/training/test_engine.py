@@ -78,6 +78,7 @@ class DiesAlways(DiesOnce):
         return MLP(input_shape, n_clusters)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A worker process died")
 def test_workers_that_always_die_are_an_error(blobs):
     with pytest.raises(_engine.WorkersDiedError, match="n_jobs=1"):
@@ -95,6 +96,7 @@ def dask_client():
         yield client
 
 
+@pytest.mark.slow
 def test_dask_gives_the_same_result(blobs, reference, dask_client):
     with joblib.parallel_config(backend="dask"):
         model = quick(**OPTIONS, n_jobs=-1).fit(blobs[0])
@@ -111,6 +113,7 @@ class Counted(np.ndarray):
         return np.asarray(self).__reduce_ex__(protocol)
 
 
+@pytest.mark.slow
 def test_data_goes_to_dask_once(dask_client, blobs):
     X = np.repeat(blobs[0], 50, axis=0).view(Counted)
     plan = quick()
@@ -123,6 +126,7 @@ def test_data_goes_to_dask_once(dask_client, blobs):
     assert Counted.pickled <= 2  # one scatter, and perhaps a look at its size
 
 
+@pytest.mark.slow
 def test_a_dask_worker_that_dies_is_replaced(blobs, tmp_path, dask_client):
     X, _ = blobs
     with joblib.parallel_config(backend="dask"), warnings.catch_warnings():
@@ -132,6 +136,7 @@ def test_a_dask_worker_that_dies_is_replaced(blobs, tmp_path, dask_client):
     assert_same(model, quick(**OPTIONS, network=MLP).fit(X))
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_ray_gives_the_same_result(blobs, reference):
     import ray
@@ -171,6 +176,7 @@ print("usable", [run["n_iter"] for run in model.runs_])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_the_best_so_far(tmp_path, n_jobs):
     command = [sys.executable, "-c", INTERRUPTED, str(n_jobs), str(tmp_path / "checkpoints")]
@@ -186,6 +192,7 @@ def test_interrupt_keeps_the_best_so_far(tmp_path, n_jobs):
     assert state.record.outcome is Outcome.RUNNING  # and so it can go on
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_fit_that_they_work_for(tmp_path):
     command = [sys.executable, "-c", INTERRUPTED, "2", str(tmp_path / "checkpoints")]
     process = subprocess.Popen(
