@@ -373,7 +373,9 @@ class DDC(NetworkClusterer):
             )
         for callback in self.callbacks or ():
             if not isinstance(callback, Callback):
-                raise TypeError(f"callbacks must be objects of subclasses of ddclust.Callback, got {callback!r}.")
+                raise TypeError(
+                    f"callbacks must be objects of subclasses of ddclust.Callback, got {callback!r}."
+                )
 
     def _train(self, X: Items, plan: Plan, seeds: list[int]) -> list[RunState]:
         """The last state of every run; with a ``checkpoint_dir`` from where an earlier fit left it."""

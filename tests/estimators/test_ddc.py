@@ -260,7 +260,9 @@ def test_halving_keeps_the_best_of_each_stage(blobs):
 
 
 def test_convergence_and_budget(blobs):
-    model = quick(max_iter=20_000, early_stopping=EarlyStopping(patience=2, tol=0.01)).fit(blobs[0])
+    model = quick(augment=None, max_iter=20_000, early_stopping=EarlyStopping(patience=2, tol=0.01)).fit(
+        blobs[0]
+    )
     assert model.runs_[0]["outcome"] == "converged"
     assert model.n_iter_ < 20_000
 

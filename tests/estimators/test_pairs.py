@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from ddclust import DDC, ConstantRate, CosineRate, DDCLoss, Selection
 from ddclust.choosing.metrics import clustering_accuracy
+from ddclust.data import neighbors
 from ddclust.data.batches import BatchSource
 from ddclust.data.links import LinkError
 from ddclust.data.neighbors import topic_vectors
@@ -80,12 +81,15 @@ def test_vectors_and_sparse_vectors(blobs):
 
 def test_neighbours_are_by_the_cosine_of_topics_for_sparse_data(monkeypatch):
     asked = []
+    real = neighbors.neighbor_indices
 
-    def neighbor_indices(X, n_neighbors, *, metric, verbose):
+    def neighbor_indices(X, n_neighbors, *, metric="euclidean", verbose=False):
+        if n_neighbors != 4:  # those that topics are smoothed over
+            return real(X, n_neighbors, metric=metric, verbose=verbose)
         asked.append((metric, X, n_neighbors))
         return np.zeros((X.shape[0], n_neighbors), dtype=np.int32)
 
-    monkeypatch.setattr("ddclust.data.neighbors.neighbor_indices", neighbor_indices)
+    monkeypatch.setattr(neighbors, "neighbor_indices", neighbor_indices)
     X = np.random.default_rng(0).random((20, 8, 8))
     quick(2, max_iter=1, neighbors=4).fit(X)
     matrix = scipy.sparse.csr_array(X.reshape(20, 64))

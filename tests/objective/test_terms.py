@@ -1,11 +1,12 @@
 """Orthogonality and closeness to corners, against hand calculations and loops."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
-from ddclust.objective.loss import DDCLoss
+from ddclust.objective.loss import DDCLoss, shares
 from ddclust.objective.terms import corner_closeness, orthogonality
 
 
@@ -83,6 +84,17 @@ def test_equal_sizes_are_the_paper_s_term():
 def test_impossible_sizes_are_named(sizes):
     with pytest.raises(ValueError, match="cluster_sizes"):
         DDCLoss(cluster_sizes=sizes)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (0.7, 0.2, 0.1), (4, 3, 2, 1), tuple(range(1, 40))])
+def test_sizes_become_shares_once(sizes):
+    """Losses are copied again and again: their shares must not change by that, not even in the last digit."""
+    once = shares(sizes)
+    assert sum(once) == pytest.approx(1)
+    assert list(once) == sorted(once, reverse=True)
+    assert shares(once) == once
+    loss = DDCLoss(cluster_sizes=sizes)
+    assert replace(loss) == loss
 
 
 def test_as_many_sizes_as_clusters():

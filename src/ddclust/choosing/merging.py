@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from ddclust.data.batches import BatchSource, Sample, random_items
-from ddclust.objective.kernels import BandwidthRule, centred, median_bandwidth, squared_distances
 from ddclust.objective.divergences import EMPTY_CLUSTER
+from ddclust.objective.kernels import BandwidthRule, centred, median_bandwidth, squared_distances
 from ddclust.objective.loss import DDCLoss
 from ddclust.training.inference import outputs
 
