@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ddclust.snapshots import SnapshotSeries
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000", "#b8a800")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*", "p", "h")
