@@ -21,6 +21,7 @@ def quick(**params):
     return DDC(3, **(options | params))
 
 
+@pytest.mark.slow
 def test_unequal_classes_are_found_with_their_sizes_and_not_without(unequal):
     X, truth = unequal
     weights = {"orthogonality": 20}

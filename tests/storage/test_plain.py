@@ -59,6 +59,7 @@ def test_round_trip(value):
     ("value", "expected"),
     [
         (np.float32(0.5), 0.5),
+        (np.float64(0.5), 0.5),
         (np.int64(3), 3),
         (np.bool_(True), True),
         (np.arange(3), [0, 1, 2]),

@@ -22,6 +22,8 @@ def to_plain(value: Any) -> Any:
     >>> to_plain((1, np.float64(0.5), None)), to_plain(len)
     ([1, 0.5, None], {'custom': 'builtins.len'})
     """
+    if isinstance(value, np.generic):
+        return value.item()  # also of np.float64, which is a float
     if value is None or isinstance(value, (bool, str, int, float)):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, Mapping):
@@ -30,8 +32,6 @@ def to_plain(value: Any) -> Any:
         return [to_plain(part) for part in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, Path):
         return str(value)
     if _is_own_dataclass(value):
