@@ -1,4 +1,4 @@
-"""What several test files use: small fits, a network and a loss of a user's own, fits that are cut off."""
+"""What several test files use: small fits and batches, a network and a loss of a user's own, fits that are cut off."""
 
 import json
 from pathlib import Path
@@ -9,14 +9,55 @@ import pytest
 import torch
 from torch import nn
 
-from ddclust import DDC
+from ddclust import DDC, ConstantRate, DDCLoss, Network
+from ddclust.data.batches import Scaling
+from ddclust.training.setup import Plan, Setup
 
 TORTURE = Path(__file__).parent / "torture.py"
+DTYPES = [torch.float32, torch.float64]
+RULES = ["squared_median", "median"]
+REDUCTIONS = ["mean", "sum"]
+
+
+def batch(n=9, d=4, k=3, dtype=torch.float64, seed=0):
+    """A hidden representation and soft assignments."""
+    generator = torch.Generator().manual_seed(seed)
+    H = torch.randn(n, d, dtype=dtype, generator=generator)
+    A = torch.randn(n, k, dtype=dtype, generator=generator).softmax(dim=1)
+    return H, A
 
 
 def quick(n_clusters=3, **options):
     options = {"n_init": 1, "n_jobs": 1, "max_iter": 150, "learning_rate": 1e-3, "random_state": 0, **options}
     return DDC(n_clusters, **options)
+
+
+def setup_of(**changes):
+    """A setup of short runs without pairs."""
+    usual = {
+        "n_clusters": 3,
+        "network": Network("mlp"),
+        "loss": DDCLoss(),
+        "augment": None,
+        "neighbors": None,
+        "max_iter": 30,
+        "batch_size": 50,
+        "learning_rate": ConstantRate(1e-3),
+        "early_stopping": None,
+        "n_init": 1,
+        "halving": False,
+        "threads": 1,
+        "n_vote": 1,
+        "n_final": None,
+        "criterion": "loss",
+        "device": torch.device("cpu"),
+    }
+    return Setup(**usual | changes)
+
+
+def plan_of(X, callbacks=(), **changes):
+    """A plan of short runs on X without pairs."""
+    return Plan(setup_of(**changes), Scaling.of(X), callbacks=callbacks)
 
 
 class Small(nn.Module):

@@ -350,14 +350,14 @@ class DDC(NetworkClusterer):
 
     def _plan(self, X: Items, must_link: Any = None, cannot_link: Any = None) -> Plan:
         """What all runs have in common, with everything resolved against the data."""
-        self._check_numbers(len(X))
+        self._check_parameters(len(X))
         links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
         scaling = scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
         setup = resolve(self, X, scaling)
         return Plan(setup, scaling, Pairs(setup.augment, links=links), tuple(self.callbacks or ()))
 
-    def _check_numbers(self, n_samples: int) -> None:
-        """Refuse numbers that contradict each other or the data."""
+    def _check_parameters(self, n_samples: int) -> None:
+        """Refuse parameters that contradict each other or the data, and callbacks that are none."""
         if self.n_vote > self.n_init:
             raise ValueError(
                 f"n_vote={self.n_vote} should be <= n_init={self.n_init}: only runs that are made can vote."
@@ -370,6 +370,11 @@ class DDC(NetworkClusterer):
             raise ValueError(
                 f"n_final={self.n_final} should be <= n_clusters={self.n_clusters}: clusters can only be merged."
             )
+        for callback in self.callbacks or ():
+            if not isinstance(callback, Callback):
+                raise TypeError(
+                    f"callbacks must be objects of subclasses of ddclust.Callback, got {callback!r}."
+                )
 
     def _train(self, X: Items, plan: Plan, seeds: list[int]) -> list[RunState]:
         """The last state of every run; with a ``checkpoint_dir`` from where an earlier fit left it."""

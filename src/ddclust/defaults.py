@@ -119,7 +119,7 @@ def resolved_network(
         return network
     if view_shapes is None:
         return replace(network, kind=network.kind_for(input_shape(item_shape)))
-    of_views = NetworkOfViews(network, tuple(tuple(shape) for shape in view_shapes))
+    of_views = NetworkOfViews(network, tuple(view_shapes))
     of_views.kinds()  # refuses views that the network cannot take
     return of_views
 

@@ -83,6 +83,9 @@ class NetworkOfViews:
     network: Network
     view_shapes: tuple[tuple[int, ...], ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "view_shapes", tuple(tuple(shape) for shape in self.view_shapes))
+
     def kinds(self) -> list[str]:
         """Which network each view gets."""
         return [self.network.kind_for(input_shape(shape)) for shape in self.view_shapes]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.cluster.hierarchy import is_valid_linkage
 from torch import nn
 
@@ -22,7 +23,6 @@ from ddclust.data.validation import resolve_device
 from ddclust.networks import Network, NetworkOfViews
 from ddclust.objective.augment import BUILT_IN
 from ddclust.objective.loss import DDCLoss
-from ddclust.snapshots import Snapshots
 from ddclust.storage.model_folder import ModelFormatError, check_tensors
 from ddclust.storage.plain import CUSTOM, from_plain, to_plain
 from ddclust.training.inference import evaluation_mode
@@ -45,7 +45,6 @@ SAVED_TYPES: dict[str, type] = {
         Network,
         NetworkOfViews,
         Selection,
-        Snapshots,
         *map(type, BUILT_IN.values()),
     )
 }
@@ -174,15 +173,21 @@ def _check_attributes(model: NetworkClusterer) -> None:
         raise ValueError("voters does not name runs.")
     if len(model.cluster_orders_) != n_members or len(model.cluster_groups_) != n_members:
         raise ValueError("cluster_orders, cluster_groups and voters differ in number.")
-    if any(not np.array_equal(np.sort(order), np.arange(k)) for order in model.cluster_orders_):
+    if any(len(order) != k or not _are_all_numbers(order) for order in model.cluster_orders_):
         raise ValueError("cluster_orders are not permutations of the clusters.")
     n_final = getattr(model, "n_final", None) or k
     for group in model.cluster_groups_:
-        if len(group) != k or not np.array_equal(np.unique(group), np.arange(n_final)):
+        used = np.unique(group)
+        if len(group) != k or len(used) != n_final or not _are_all_numbers(used):
             raise ValueError("cluster_groups do not say what every cluster was merged into.")
     tree = getattr(model, "merge_tree_", None)
     if tree is not None and (len(tree) != k - 1 or (k > 1 and not is_valid_linkage(tree))):
         raise ValueError("merge_tree is not a tree of the clusters.")
+
+
+def _are_all_numbers(numbers: NDArray[np.int64]) -> bool:
+    """Whether n numbers are those from 0 to n - 1, in any order."""
+    return np.array_equal(np.sort(numbers), np.arange(len(numbers)))
 
 
 def _expected_tensors(

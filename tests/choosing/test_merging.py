@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.cluster.hierarchy import dendrogram, is_valid_linkage
 
-from ddclust import DDC, DDCLoss
+from ddclust import DDC, DDCLoss, Snapshots
 from ddclust.choosing import merging
 from ddclust.choosing.merging import (
     cluster_overlaps,
@@ -132,7 +132,8 @@ def merged():
     from sklearn.datasets import make_blobs
 
     X, y = make_blobs(240, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=0.7, random_state=0)
-    model = quick(8, n_final=3, n_init=4, n_vote=3, max_iter=300, loss=DDCLoss(weights=(1, 4, 1)))
+    loss = DDCLoss(weights={"orthogonality": 4})
+    model = quick(8, n_final=3, n_init=4, n_vote=3, max_iter=300, loss=loss, augment=None)
     return model.fit(X), X, y
 
 
@@ -227,21 +228,8 @@ def test_damaged_merging_is_refused(merged, tmp_path, name, value, message):
         DDC.load(tmp_path / "model")
 
 
-def test_models_from_before_merging_are_read(blobs, tmp_path):
-    model = quick(max_iter=10).fit(blobs[0])
-    model.save(tmp_path / "model")
-    file = tmp_path / "model" / "model.json"
-    description = json.loads(file.read_text())
-    for name in ("cluster_groups", "merge_tree"):
-        del description[name]
-    for name in ("n_final", "criterion"):
-        del description["params"][name]
-    file.write_text(json.dumps(description))
-    assert np.array_equal(DDC.load(tmp_path / "model").predict(blobs[0]), model.labels_)
-
-
 def test_snapshots_are_of_the_merged_clusters(blobs):
-    model = quick(5, n_final=2, max_iter=20, snapshots=(0, 10)).fit(blobs[0])
+    model = quick(5, n_final=2, max_iter=20, callbacks=[Snapshots((0, 10))]).fit(blobs[0])
     assert model.snapshots_.probabilities.shape == (2, 150, 2)
     np.testing.assert_allclose(model.snapshots_.probabilities[1], model.probabilities_, atol=1e-6)
 

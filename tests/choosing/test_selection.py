@@ -6,9 +6,19 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from ddclust.choosing.selection import agreement, balance, labels_of, pairwise_agreement, steadiness
+from ddclust import DDCLoss, Selection
+from ddclust.choosing.selection import (
+    CRITERIA,
+    agreement,
+    badness,
+    balance,
+    labels_of,
+    pairwise_agreement,
+    rank_runs,
+    steadiness,
+)
 from ddclust.data.batches import BatchSource, Sample, Scaling, random_items
-from ddclust.training import run as _runs
+from ddclust.training.record import Outcome, RunRecord
 from helpers import own_loss, quick
 
 
@@ -74,33 +84,51 @@ def test_a_sample_is_a_source(rng):
     assert torch.equal(some.batch(slice(3, 5)), source_of(X).batch(items[3:5]))
 
 
+def test_ranking():
+    def record(loss, used, outcome="budget"):
+        return RunRecord(0, 1, Outcome(outcome), loss=loss, clusters_used=used)
+
+    records = [
+        record(0.9, 3),
+        record(0.1, 2),
+        record(None, 0, "failed"),
+        record(0.7, 3, "converged"),
+        record(0.05, 1),
+    ]
+    records.append(record(0.01, 3, "eliminated"))
+    # Full ones by loss, then collapsed ones by loss; failed and eliminated ones not at all.
+    assert rank_runs(records, 3) == [3, 0, 4, 1]
+
+
 def test_ranking_by_each_criterion():
     def record(loss, divergence, agreement, used=3):
-        return {
-            "loss": loss,
-            "terms": {"divergence": divergence},
-            "agreement": agreement,
-            "clusters_used": used,
-            "outcome": "budget",
-        }
+        return RunRecord(
+            0,
+            1,
+            Outcome.BUDGET,
+            loss=loss,
+            terms={"divergence": divergence},
+            agreement=agreement,
+            clusters_used=used,
+        )
 
     records = [record(0.1, 0.5, 0.2), record(0.2, 0.3, 0.9), record(0.3, 0.1, 0.5), record(0.0, 0.0, 1.0, 2)]
-    assert _runs.rank_runs(records, 3) == [0, 1, 2, 3]
-    assert _runs.rank_runs(records, 3, "divergence") == [2, 1, 0, 3]
-    assert _runs.rank_runs(records, 3, "agreement") == [1, 2, 0, 3]
+    assert rank_runs(records, 3) == [0, 1, 2, 3]
+    assert rank_runs(records, 3, "divergence") == [2, 1, 0, 3]
+    assert rank_runs(records, 3, "agreement") == [1, 2, 0, 3]
 
 
 @pytest.mark.filterwarnings("ignore:The clustering uses")
 def test_the_criterion_chooses_the_run(blobs):
     X, _ = blobs
     fitted = {
-        criterion: quick(4, n_init=4, max_iter=40, neighbors=3, criterion=criterion).fit(X)
-        for criterion in _runs.CRITERIA
+        criterion: quick(4, n_init=4, max_iter=40, neighbors=3, selection=criterion).fit(X)
+        for criterion in CRITERIA
     }
     records = fitted["agreement"].runs_
     full = [r for r in records if r["clusters_used"] == 4] or records
     assert records[fitted["agreement"].voters_[0]]["agreement"] == max(r["agreement"] for r in full)
-    for term in ("divergence", "partners"):
+    for term in ("divergence", "pairs"):
         chosen = fitted[term].runs_[fitted[term].voters_[0]]
         assert chosen["terms"][term] == min(r["terms"][term] for r in full)
     assert "agreement" not in fitted["loss"].runs_[0]
@@ -112,18 +140,50 @@ def test_the_criterion_chooses_the_run(blobs):
 
 
 def test_a_loss_without_the_term_is_refused(blobs):
-    with pytest.raises(ValueError, match=r"criterion='divergence' needs a loss with a term of that name"):
-        quick(loss=own_loss, criterion="divergence").fit(blobs[0])
-    with pytest.raises(ValueError, match=r"criterion='partners' needs partners"):
-        quick(augment=None, criterion="partners").fit(blobs[0])
-    with pytest.raises(ValueError, match=r"a partner_weight above 0"):
-        quick(partner_weight=0, criterion="partners").fit(blobs[0])
+    with pytest.raises(ValueError, match=r"selection='divergence' needs a loss with a term of that name"):
+        quick(loss=own_loss, selection="divergence").fit(blobs[0])
+    with pytest.raises(ValueError, match=r"selection='pairs' needs pairs \(augment or neighbors\)"):
+        quick(augment=None, selection="pairs").fit(blobs[0])
+    with pytest.raises(ValueError, match=r"a weight of the term 'pairs' above 0"):
+        quick(loss=DDCLoss(weights={"pairs": 0}), selection=Selection("pairs")).fit(blobs[0])
 
 
 def test_criteria_and_merging_share_checkpoints(blobs, tmp_path, monkeypatch):
     X, _ = blobs
     first = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path).fit(X)
-    monkeypatch.delattr(_runs, "Trainer")  # nothing is trained anew
-    again = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path, criterion="agreement", n_final=2).fit(X)
+    monkeypatch.delattr("ddclust.training.setup.Trainer")  # nothing is trained anew
+    again = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path, selection="agreement", n_final=2).fit(X)
     assert [run["loss"] for run in again.runs_] == [run["loss"] for run in first.runs_]
     assert again.n_clusters_ == 2
+
+
+def test_a_record_without_the_criterion_is_named():
+    with pytest.raises(ValueError, match="The record of run 4 has no 'agreement'"):
+        badness(RunRecord(4, 1, loss=0.5), "agreement")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"criterion": "partners"}, "criterion must be one of .*'pairs'.* got 'partners'"),
+        ({"halving": "yes"}, "halving must be True or False, got 'yes'"),
+        ({"halving": 1}, "halving must be True or False, got 1"),
+    ],
+)
+def test_wrong_selections_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        Selection(**options)
+
+
+def test_a_selection_is_plain():
+    assert Selection(halving=np.True_) == Selection(halving=True)
+    assert Selection(halving=np.True_).halving is True
+
+
+def test_a_name_is_a_selection_without_halving(blobs):
+    named, built = (
+        quick(n_init=2, max_iter=10, selection=s).fit(blobs[0]) for s in ("agreement", Selection("agreement"))
+    )
+    assert named.setup_ == built.setup_
+    assert (named.setup_.criterion, named.setup_.halving) == ("agreement", False)
+    assert named.voters_ == built.voters_

@@ -11,9 +11,9 @@ from ddclust import DDC
 from ddclust.baselines import DEC
 from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.data.batches import BatchSource, Scaling
-from ddclust.data.views import ViewItems, ViewsNetwork, is_views, scaling_of_views
+from ddclust.data.views import ViewItems, is_views, scaling_of_views
 from ddclust.datasets import load_digits
-from ddclust.networks import ConvNet, MultiViewNet
+from ddclust.networks import ConvNet, MultiViewNet, ViewsNetwork
 from ddclust.storage.model_folder import ModelFormatError
 from helpers import quick as quick_fit
 
@@ -91,6 +91,7 @@ def test_fit_predict_save_load_resume(views, tmp_path):
     model.save(tmp_path / "m")
     again = DDC.load(tmp_path / "m")
     assert again.view_shapes_ == model.view_shapes_
+    assert again.setup_ == model.setup_
     assert np.array_equal(again.predict_proba(views), model.predict_proba(views))
     resumed = quick(checkpoint_dir=tmp_path / "c", n_init=2, n_vote=2).fit(views)
     assert np.array_equal(resumed.probabilities_, model.probabilities_)

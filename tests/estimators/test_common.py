@@ -12,7 +12,7 @@ ESTIMATORS = [
     DDC(
         n_clusters=4,
         n_init=2,
-        criterion="agreement",
+        selection="agreement",
         max_iter=120,
         learning_rate=1e-3,
         random_state=0,
@@ -24,7 +24,9 @@ ESTIMATORS = [
     LDMGI(n_clusters=3, random_state=0),
     SEC(n_clusters=3, random_state=0),
 ]
-REASON = "the check takes whatever has predict_proba for a classifier; tests/test_items.py fits sparse data"
+REASON = (
+    "the check takes whatever has predict_proba for a classifier; tests/data/test_items.py fits sparse data"
+)
 EXPECTED_FAILURES = {"check_estimator_sparse_matrix": REASON, "check_estimator_sparse_array": REASON}
 
 

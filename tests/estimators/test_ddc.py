@@ -3,6 +3,7 @@
 import pickle
 import random
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from torch import nn
 
-from ddclust import DDC, DDCLoss
+from ddclust import DDC, DDCLoss, EarlyStopping, Network, Selection
 from ddclust.choosing.consensus import combine, majority_vote
 from ddclust.choosing.metrics import clustering_accuracy
+from ddclust.objective.loss import TERMS
+from ddclust.training.callbacks import Callback
 from helpers import OneTerm, Small, own_loss, quick
 
 
@@ -51,7 +54,7 @@ def test_the_lowest_loss_is_kept(blobs):
     assert model.history_ == model.runs_[model.voters_[0]]["history"]
     for run in model.runs_:
         assert run["loss"] == pytest.approx(sum(run["terms"].values()))
-        assert set(run["terms"]) == {"divergence", "orthogonality", "corners", "partners"}
+        assert set(run["terms"]) == {"divergence", "orthogonality", "corners", "pairs"}
         assert run["outcome"] == "budget"
         assert run["n_iter"] == 60
 
@@ -59,7 +62,7 @@ def test_the_lowest_loss_is_kept(blobs):
 def test_clusters_are_numbered_by_size():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(center, 0.3, (n, 2)) for center, n in [(0, 20), (6, 120), (12, 60)]])
-    model = quick(loss=DDCLoss(weights=(1, 0.2, 1)), n_init=3, max_iter=300).fit(X)
+    model = quick(loss=DDCLoss(weights={"orthogonality": 0.2}), augment=None, n_init=3, max_iter=300).fit(X)
     sizes = np.bincount(model.labels_, minlength=3)
     assert (np.diff(sizes) <= 0).all()
 
@@ -119,6 +122,17 @@ def test_own_network_and_loss(blobs):
         ({"device": "quantum"}, ValueError, "device='quantum'"),
         ({"n_clusters": 0}, ValueError, "'n_clusters'"),
         ({"batch_size": 1}, ValueError, "'batch_size'"),
+        ({"selection": "best"}, ValueError, "'selection'"),
+        ({"learning_rate": 0}, ValueError, "'learning_rate'"),
+        ({"early_stopping": 5}, ValueError, "'early_stopping'"),
+        ({"callbacks": print}, ValueError, "'callbacks'"),
+        (
+            {"callbacks": [print]},
+            TypeError,
+            "callbacks must be objects of subclasses of ddclust.Callback, got <built-in",
+        ),
+        ({"callbacks": [Callback]}, TypeError, "callbacks must be objects of subclasses .* got <class"),
+        ({"loss": DDCLoss(weights=dict.fromkeys(TERMS, 0))}, TypeError, "scalar tensors that depend"),
         ({"n_clusters": 151}, ValueError, "n_samples=150 should be >= n_clusters=151"),
     ],
 )
@@ -154,7 +168,7 @@ def test_unused_clusters_are_warned_of():
     assert model.labels_.max() < 2  # no gaps
 
 
-def test_a_failed_restart_is_reported_and_never_chosen(blobs):
+def test_a_failed_run_is_reported_and_never_chosen(blobs):
     X, _ = blobs
     calls = {"n": 0}
 
@@ -163,20 +177,20 @@ def test_a_failed_restart_is_reported_and_never_chosen(blobs):
         terms = DDCLoss()(hidden, assignments)
         return terms._replace(corners=terms.corners * float("nan")) if calls["n"] == 11 else terms
 
-    with pytest.warns(ConvergenceWarning, match="1 of 2 restarts failed.*iteration 10.*corners"):
+    with pytest.warns(ConvergenceWarning, match="1 of 2 runs failed.*iteration 10.*corners"):
         model = quick(n_init=2, loss=sometimes_broken).fit(X)
     assert [run["outcome"] for run in model.runs_] == ["failed", "budget"]
     assert model.runs_[0]["loss"] is None
     assert model.voters_ == [1]
 
 
-def test_all_restarts_failed_is_an_error(blobs):
-    with pytest.raises(ArithmeticError, match=r"All 2 restarts failed.*learning_rate=1e\+30"):
+def test_all_runs_failed_is_an_error(blobs):
+    with pytest.raises(ArithmeticError, match=r"All 2 runs failed.*learning_rate=1e\+30"):
         quick(n_init=2, learning_rate=1e30).fit(blobs[0])
 
 
 def test_a_loss_that_ends_not_finite_is_a_failure(blobs):
-    with pytest.raises(ArithmeticError, match=r"All 1 restarts failed.*learning_rate=1e\+18"):
+    with pytest.raises(ArithmeticError, match=r"All 1 runs failed.*learning_rate=1e\+18"):
         quick(max_iter=1, learning_rate=1e18).fit(blobs[0])
 
 
@@ -234,19 +248,21 @@ def test_votes(blobs):
     assert clustering_accuracy(majority_vote(alone), model.labels_) == 1
 
 
-def test_elimination_keeps_the_best_of_each_stage(blobs):
+def test_halving_keeps_the_best_of_each_stage(blobs):
     X, _ = blobs
-    model = quick(n_init=6, n_vote=2, max_iter=80, early_elimination=True).fit(X)
+    model = quick(n_init=6, n_vote=2, max_iter=80, selection=Selection(halving=True)).fit(X)
     assert [run["outcome"] for run in model.runs_].count("budget") == 2
     assert sorted(run["n_iter"] for run in model.runs_) == [10, 10, 10, 20, 80, 80]
-    first_rung = [run["rungs"]["10"] for run in model.runs_]
+    first_stage = [run["losses_at"]["10"] for run in model.runs_]
     gone = [i for i, run in enumerate(model.runs_) if run["n_iter"] == 10]
-    assert min(first_rung[i] for i in gone) >= max(first_rung[i] for i in range(6) if i not in gone)
+    assert min(first_stage[i] for i in gone) >= max(first_stage[i] for i in range(6) if i not in gone)
     assert all(model.runs_[i]["outcome"] == "budget" for i in model.voters_)
 
 
 def test_convergence_and_budget(blobs):
-    model = quick(max_iter=20_000, tol=0.01, patience=2).fit(blobs[0])
+    model = quick(augment=None, max_iter=20_000, early_stopping=EarlyStopping(patience=2, tol=0.01)).fit(
+        blobs[0]
+    )
     assert model.runs_[0]["outcome"] == "converged"
     assert model.n_iter_ < 20_000
 
@@ -274,8 +290,10 @@ def test_clone_and_pickle(blobs):
 
 def test_paper_s_protocol():
     model = DDC.paper(10, random_state=3)
-    assert (model.n_init, model.max_iter, model.batch_size, model.init) == (20, 70_000, 100, "soft")
-    assert model.patience is None
+    assert (model.n_init, model.max_iter, model.batch_size, model.network) == (20, 70_000, 100, "auto")
+    assert (Network().init, Network().norm_first) == ("soft", False)
+    assert model.early_stopping is model.augment is model.neighbors is None
+    assert model.loss == DDCLoss.paper()
 
 
 def test_progress_bar_only_if_verbose(blobs, capfd):
@@ -285,78 +303,6 @@ def test_progress_bar_only_if_verbose(blobs, capfd):
     assert capfd.readouterr() == ("", "")
     quick(max_iter=20, verbose=True).fit(blobs[0])
     assert "1/1 runs done" in capfd.readouterr().err
-
-
-def test_snapshots_of_the_best_run(blobs):
-    X, _ = blobs  # two batches in an epoch
-    plain = quick(n_init=3, max_iter=30).fit(X)
-    model = quick(n_init=3, max_iter=30, snapshots=(0, 5, 15, 40)).fit(X)
-    assert not hasattr(plain, "snapshots_")
-    assert np.array_equal(plain.probabilities_, model.probabilities_)  # looking changes nothing
-    items, epochs, probabilities = model.snapshots_
-    assert items.tolist() == list(range(150))
-    assert epochs.tolist() == [0, 5, 15]  # the run ended before the last one
-    assert probabilities.shape == (3, 150, 3)
-    assert np.array_equal(
-        probabilities[2], model.probabilities_
-    )  # its last iteration, in the final numbering
-    assert not hasattr(model.set_params(snapshots=None).fit(X), "snapshots_")
-
-
-def test_a_snapshot_is_the_network_at_the_end_of_that_epoch(blobs):
-    X, _ = blobs
-    late = quick(augment=None, max_iter=40, snapshots=[5], patience=None).fit(X)
-    early = quick(augment=None, max_iter=10, patience=None).fit(X)
-    raw = early.probabilities_[:, np.argsort(early.cluster_orders_[0])]
-    assert np.array_equal(late.snapshots_.probabilities[0], raw[:, late.cluster_orders_[0]])
-
-
-def test_every_member_s_labels_and_snapshots_are_kept(blobs):
-    X, _ = blobs
-    model = quick(n_init=3, n_vote=2, max_iter=40, snapshots=(0, 2)).fit(X)
-    members = model.member_probabilities(X)
-    assert np.array_equal(model.member_labels_, [p.argmax(axis=1) for p in members])
-    assert [s.epochs.tolist() for s in model.member_snapshots_] == [[0, 2]] * 2
-    assert np.array_equal(model.member_snapshots_[0].probabilities, model.snapshots_.probabilities)
-    first, second = (s.probabilities for s in model.member_snapshots_)
-    assert not np.array_equal(first, second)
-    assert not hasattr(model.set_params(snapshots=None).fit(X), "member_snapshots_")
-
-
-def test_snapshots_are_the_same_wherever_runs_are(blobs):
-    X, _ = blobs
-    options = {"n_init": 4, "max_iter": 32, "snapshots": (0, 1, 7, 16), "early_elimination": True}
-    here, there = (quick(n_jobs=n_jobs, **options).fit(X) for n_jobs in (1, 2))
-    assert here.snapshots_.epochs.tolist() == [0, 1, 7, 16]
-    for one, other in zip(here.snapshots_, there.snapshots_, strict=True):
-        assert np.array_equal(one, other)
-
-
-def test_snapshots_of_large_data_are_of_a_sample(rng):
-    X = rng.normal(size=(2500, 3))
-    models = [quick(2, max_iter=2, snapshots=[0], random_state=seed).fit(X) for seed in (0, 0, 1)]
-    samples = [model.snapshots_.items for model in models]
-    assert len(np.unique(samples[0])) == 2000
-    assert np.array_equal(samples[0], samples[1])
-    assert not np.array_equal(samples[0], samples[2])
-    assert models[0].snapshots_.probabilities.shape == (1, 2000, 2)
-
-
-@pytest.mark.parametrize("snapshots", [[], [5, 5], [5, 3], [-1], [0.5], ["a"]])
-def test_wrong_snapshots(blobs, snapshots):
-    with pytest.raises(ValueError, match="snapshots=.* must hold at least one epoch"):
-        quick(snapshots=snapshots).fit(blobs[0])
-
-
-@pytest.mark.parametrize("snapshots", [range(2), np.array([0, 1]), (0, np.int64(1))])
-def test_snapshots_are_not_saved_but_asked_for_again(blobs, tmp_path, snapshots):
-    model = quick(max_iter=4, snapshots=snapshots).fit(blobs[0])
-    assert model.snapshots_.epochs.tolist() == [0, 1]
-    model.save(tmp_path / "model")
-    loaded = DDC.load(tmp_path / "model")
-    assert loaded.snapshots == [0, 1]
-    assert not hasattr(loaded, "snapshots_")
-    assert np.array_equal(loaded.fit(blobs[0]).snapshots_.probabilities, model.snapshots_.probabilities)
 
 
 def test_items_judged_together_with_their_neighbours(blobs):
@@ -387,3 +333,58 @@ def test_items_of_every_kind_can_be_judged_together(blobs, tmp_path):
     assert len(views.predict_smooth([X, -X])) == len(X)
     texts = ["gold rose", "gold fell", "wheat rain", "wheat sun"] * 5
     assert len(quick(2, **few).fit(texts).predict_smooth(texts, 3)) == 20
+
+
+class Weighted:
+    """A loss of a user's own that gives pairs a weight."""
+
+    weights: ClassVar = {"pairs": 4.0}
+
+    def __call__(self, hidden, assignments):
+        return own_loss(hidden, assignments)
+
+
+class Growing:
+    """A loss of a user's own whose weight of pairs grows with the progress of training, and then stays."""
+
+    settles_at = 0.5
+
+    def __init__(self, log=None, pairs=4.0):
+        self.log, self.weights = log, {"pairs": pairs}
+
+    def at(self, progress):
+        if self.log is not None:
+            self.log.append(progress)
+        return Growing(pairs=4.0 * min(progress / self.settles_at, 1))
+
+    def __call__(self, hidden, assignments):
+        return own_loss(hidden, assignments)
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+def test_a_loss_of_one_s_own_follows_the_progress_of_training(blobs):
+    log = []
+    # The network stays as it is, so that only the weight changes the term.
+    model = quick(max_iter=100, loss=Growing(log), neighbors=3, learning_rate=1e-30).fit(blobs[0])
+    assert log == [iteration / 100 for iteration in range(100)]  # from 0 to below 1
+    assert set(model.runs_[0]["terms"]) == {"value", "pairs"}
+    first, second = (record["pairs"] for record in model.history_)
+    assert second / first == pytest.approx(1 / 0.49, rel=0.02)  # the mean of 0, 0.02, … 0.98, and then 1
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+def test_the_weight_of_pairs_is_that_of_a_loss_of_one_s_own(blobs):
+    options = {"max_iter": 1, "neighbors": 3, "learning_rate": 1e-30}
+    plain = quick(loss=own_loss, **options).fit(blobs[0]).runs_[0]["terms"]
+    heavy = quick(loss=Weighted(), **options).fit(blobs[0]).runs_[0]["terms"]
+    assert heavy["pairs"] == pytest.approx(4 * plain["pairs"])
+    assert heavy["value"] == plain["value"]
+
+
+@pytest.mark.filterwarnings("ignore:The clustering uses")
+def test_early_stopping_waits_for_a_loss_of_one_s_own_to_settle(blobs):
+    options = {"max_iter": 600, "early_stopping": EarlyStopping(patience=1, tol=0.99)}
+    plain = quick(loss=own_loss, **options).fit(blobs[0])
+    waiting = quick(loss=Growing(), **options).fit(blobs[0])
+    assert (plain.runs_[0]["outcome"], plain.n_iter_) == ("converged", 100)
+    assert (waiting.runs_[0]["outcome"], waiting.n_iter_) == ("converged", 400)  # settled at 300

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,17 +9,20 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from ddclust import DDC, DDCLoss
-from ddclust.storage.atomic import write_json
-from ddclust.storage.model_folder import ModelFormatError, new_folder
+from ddclust import DDC, ConstantRate, CosineRate, DDCLoss, EarlyStopping, Network, Noise, Selection
+from ddclust.earlier_formats import upgraded_params
+from ddclust.objective.loss import TERMS
+from ddclust.saving import params_from_plain
+from ddclust.storage.model_folder import ModelFormatError
+from ddclust.training.record import Outcome, RunRecord
 from helpers import Small, edit, own_loss, quick
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     X = np.random.default_rng(0).integers(0, 255, size=(40, 9, 9, 3), dtype=np.uint8)
-    loss = DDCLoss(bandwidth=0.2, terms=("divergence", "orthogonality"))
-    model = quick(2, max_iter=10, n_init=3, n_vote=2, loss=loss).fit(X)
+    loss = DDCLoss(bandwidth=0.2, weights={"corners": 0})
+    model = quick(2, max_iter=10, n_init=3, n_vote=2, loss=loss, augment=None).fit(X)
     path = tmp_path_factory.mktemp("saved") / "model"
     model.save(path)
     return model, X, path
@@ -37,6 +41,8 @@ def test_round_trip(fitted):
     loaded = DDC.load(path)
     assert torch.equal(torch.get_rng_state(), state)
     assert loaded.get_params() == model.get_params()
+    assert loaded.setup_ == model.setup_
+    assert str(loaded.setup_) == str(model.setup_)
     for name in ("labels_", "probabilities_", "agreement_", "cluster_orders_"):
         assert np.array_equal(getattr(loaded, name), getattr(model, name))
     for name in ("runs_", "history_", "n_iter_", "voters_", "item_shape_", "n_features_in_"):
@@ -48,7 +54,7 @@ def test_round_trip(fitted):
 
 def test_only_json_and_safetensors(fitted):
     assert sorted(file.name for file in fitted[2].iterdir()) == ["model.json", "tensors.safetensors"]
-    assert json.loads((fitted[2] / "model.json").read_text())["format_version"] == 1
+    assert json.loads((fitted[2] / "model.json").read_text())["format_version"] == 2
 
 
 def test_loaded_model_can_be_fitted_again(fitted):
@@ -67,12 +73,13 @@ def test_own_network_and_loss_are_asked_for(blobs, tmp_path):
     X, _ = blobs
     model = quick(network=Small, loss=own_loss, max_iter=10).fit(X)
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFormatError, match=r"test_ddc.Small.*network=\.\.\."):
+    with pytest.raises(ModelFormatError, match=r"helpers.Small.*network=\.\.\."):
         DDC.load(tmp_path / "model")
     with pytest.raises(ModelFormatError, match=r"own_loss.*loss=\.\.\."):
         DDC.load(tmp_path / "model", network=Small)
     loaded = DDC.load(tmp_path / "model", network=Small, loss=own_loss)
     assert np.array_equal(loaded.predict_proba(X), model.probabilities_)
+    assert (loaded.setup_.network, loaded.setup_.loss) == (Small, own_loss)
     with pytest.raises(ModelFormatError, match="tensor"):
         DDC.load(tmp_path / "model", network=lambda shape, k: Small((5,), k), loss=own_loss)
 
@@ -93,48 +100,9 @@ def test_existing_folder_is_kept_unless_asked(fitted, copied):
     assert os.listdir(copied.parent) == ["model"]
 
 
-def test_interrupted_writing_leaves_nothing(tmp_path):
-    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "model") as folder:
-        (folder / "half").write_text("…")
-        raise KeyboardInterrupt
-    assert os.listdir(tmp_path) == []
-
-
-def test_failed_overwriting_keeps_the_old_file(tmp_path):
-    path = tmp_path / "file.json"
-    write_json(path, "old")
-    with pytest.raises(ValueError, match="JSON"):
-        write_json(path, float("nan"))
-    assert json.loads(path.read_text()) == "old"
-    assert os.listdir(tmp_path) == ["file.json"]
-
-
 def test_missing_folder(tmp_path):
     with pytest.raises(ModelFormatError, match="no model folder at .*nowhere"):
         DDC.load(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
-def test_missing_file_is_named(copied, name):
-    (copied / name).unlink()
-    with pytest.raises(ModelFormatError, match=f"{name} is missing"):
-        DDC.load(copied)
-
-
-@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
-@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.99])
-def test_truncated_file_is_named(copied, name, share):
-    content = (copied / name).read_bytes()
-    (copied / name).write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(ModelFormatError, match=f"{name}.*truncated"):
-        DDC.load(copied)
-
-
-@pytest.mark.parametrize("content", [b"[1, 2]", b'{"a": 1}', b"\xff\xfe", b"null"])
-def test_foreign_description_is_refused(copied, content):
-    (copied / "model.json").write_bytes(content)
-    with pytest.raises(ModelFormatError, match="model.json"):
-        DDC.load(copied)
 
 
 def test_newer_version_is_refused(copied):
@@ -144,10 +112,19 @@ def test_newer_version_is_refused(copied):
 
 
 @pytest.mark.filterwarnings("ignore:Initializing zero-element")
-@pytest.mark.parametrize("name", ["params", "item_shape", "cluster_orders", "runs", "voters"])
+@pytest.mark.parametrize(
+    "name", ["params", "item_shape", "cluster_orders", "cluster_groups", "runs", "voters"]
+)
 @pytest.mark.parametrize("value", [None, "x", -7, [], {}, [0, 0], [1e308]])
 def test_wrong_entries_are_refused(copied, name, value):
     edit(copied, **{name: value})
+    with pytest.raises(ModelFormatError):
+        DDC.load(copied)
+
+
+@pytest.mark.parametrize("value", ["x", -7, [], {}, [0, 0], {"n_clusters": 2}])
+def test_a_wrong_setup_is_refused(copied, value):
+    edit(copied, setup=value)
     with pytest.raises(ModelFormatError):
         DDC.load(copied)
 
@@ -158,6 +135,7 @@ def test_wrong_parameters_are_refused(copied):
         {"n_clusters": 0},
         {"surprise": 1},
         {"n_clusters": 10**12},
+        {"n_final": 10**12},
         {"network": "mlp"},
         {"loss": {}},
     ):
@@ -236,7 +214,9 @@ def test_tied_weights_and_numpy_numbers_can_be_saved(blobs, tmp_path):
             super().__init__(input_shape, n_clusters)
             self.alias = self.output
 
-    loss = DDCLoss(bandwidth=np.float32(0.25), weights=np.ones(3, dtype=np.float32))
+    loss = DDCLoss(
+        bandwidth=np.float32(0.25), weights=dict(zip(TERMS, np.ones(3, dtype=np.float32), strict=True))
+    )
     model = quick(network=Tied, loss=loss, max_iter=np.int64(5)).fit(blobs[0])
     model.save(tmp_path / "model")
     assert np.array_equal(DDC.load(tmp_path / "model", network=Tied).labels_, model.labels_)
@@ -264,3 +244,167 @@ def test_pickle_in_place_of_tensors_is_not_run(copied, tmp_path):
     with pytest.raises(ModelFormatError):
         DDC.load(copied)
     assert not (tmp_path / "boom").exists()
+
+
+# --- models of format 1 -----------------------------------------------------------------------
+
+SAVED = Path(__file__).parent / "saved-by-0.1.0"
+TEXTS = ["ship sail sea", "sea ship", "sail boats", "money bank", "bank loan money", "loan rates"] * 5
+
+
+def saved_images():
+    """The images that the model in saved-by-0.1.0/images was fitted on: a bright left half or a bright upper half."""
+    X = np.random.default_rng(0).integers(0, 60, size=(60, 8, 8), dtype=np.uint8)
+    X[:30, :, :4] += 150
+    X[30:, :4, :] += 150
+    return X
+
+
+@pytest.mark.parametrize(("name", "X"), [("images", saved_images()), ("texts", TEXTS)])
+def test_models_saved_by_0_1_are_read(name, X, tmp_path):
+    model = DDC.load(SAVED / name)
+    tensors = load_file(SAVED / name / "tensors.safetensors")
+    assert np.array_equal(model.predict(X), tensors["probabilities"].numpy().argmax(axis=1))
+    assert np.array_equal(model.labels_, model.predict(X))
+    np.testing.assert_allclose(model.predict_proba(X), tensors["probabilities"].numpy(), atol=1e-6)
+    assert np.array_equal(model.agreement_, tensors["agreement"].numpy())
+    for record in (*model.runs_, *model.history_):
+        assert "partners" not in record
+        assert "rungs" not in record
+    assert all(
+        set(run["terms"]) == {"divergence", "orthogonality", "corners", "pairs"} for run in model.runs_
+    )
+    assert all(run["losses_at"] == {"60": run["loss"]} for run in model.runs_)
+    assert not hasattr(model, "setup_")  # it was not saved then
+    assert [RunRecord.from_dict(run).outcome for run in model.runs_] == [Outcome.BUDGET] * len(model.runs_)
+
+    model.save(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["format_version"] == 2
+    again = DDC.load(tmp_path / "model")
+    assert again.get_params() == model.get_params()
+    assert again.runs_ == model.runs_
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_parameters_of_0_1_are_translated():
+    images, texts = (DDC.load(SAVED / name).get_params() for name in ("images", "texts"))
+    ones = {"pairs": 1.0, "must_link": 1.0, "cannot_link": 1.0}
+    assert (
+        images
+        == DDC(
+            2,
+            network=Network(),
+            loss=DDCLoss(weights=ones),
+            n_init=3,
+            n_vote=2,
+            selection=Selection(),
+            max_iter=60,
+            random_state=0,
+        ).get_params()
+    )
+    assert (
+        texts
+        == DDC(
+            3,
+            n_final=2,
+            network=Network(),
+            loss=DDCLoss(weights=ones | {"orthogonality": 2}, cluster_sizes=[3, 2, 1]),
+            n_init=2,
+            selection=Selection("pairs"),
+            max_iter=60,
+            learning_rate=CosineRate(1e-3),
+            early_stopping=EarlyStopping(5, 1e-2),
+            random_state=0,
+        ).get_params()
+    )
+
+
+def test_the_parts_of_a_model_of_texts_are_read():
+    model = DDC.load(SAVED / "texts")
+    assert model.n_clusters_ == 2
+    assert model.merge_tree_.shape == (2, 4)
+    assert np.array_equal(model.predict_fine(TEXTS), model.fine_labels_)
+    assert model.vectorizer_.get_feature_names_out().tolist()[:3] == ["bank", "boat", "loan"]
+    assert model.predict(["ship at sea"]) != model.predict(["money from the bank"])
+
+
+@pytest.mark.parametrize("fit_again", [False, True])
+def test_models_from_before_pairs_and_merging_are_read(tmp_path, fit_again):
+    shutil.copytree(SAVED / "images", tmp_path / "model")
+    description = edit(tmp_path / "model")
+    later = ("n_final", "criterion", "augment", "neighbors", "partner_weight", "link_weight", "balance")
+    params = {name: value for name, value in description["params"].items() if name not in later}
+    for name in ("cluster_groups", "merge_tree"):
+        del description[name]
+    (tmp_path / "model" / "model.json").write_text(json.dumps(description | {"params": params}))
+    model = DDC.load(tmp_path / "model")
+    assert model.augment is model.neighbors is None
+    X = saved_images()
+    assert np.array_equal(model.predict(X), DDC.load(SAVED / "images").labels_)
+    if fit_again:
+        assert (
+            "pairs" not in model.set_params(n_init=1, n_vote=1, max_iter=2, n_jobs=1).fit(X).runs_[0]["terms"]
+        )
+
+
+def test_a_loaded_model_of_0_1_can_be_fitted_again():
+    model = DDC.load(SAVED / "images")
+    losses = [run["loss"] for run in model.runs_]
+    model.set_params(n_jobs=1).fit(saved_images())
+    assert [run["loss"] for run in model.runs_] == pytest.approx(losses, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"init": "he"}, {"network": Network(init="he")}),
+        ({"network": "mlp"}, {"network": Network("mlp")}),
+        ({"network": {"custom": "my.net"}}, {"network": {"custom": "my.net"}}),
+        (
+            {"early_elimination": True, "criterion": "agreement"},
+            {"selection": Selection("agreement", halving=True)},
+        ),
+        ({"learning_rate": 0.1, "schedule": "constant"}, {"learning_rate": ConstantRate(0.1)}),
+        ({"learning_rate": 0.1}, {"learning_rate": 0.1}),
+        ({"patience": None}, {"early_stopping": None}),
+        ({"patience": 3}, {"early_stopping": EarlyStopping(3, 1e-3)}),
+        (
+            {"loss": {"custom": "my.loss"}},
+            {"loss": {"custom": "my.loss"}, "augment": None, "neighbors": None},
+        ),
+        (
+            {
+                "loss": {
+                    "DDCLoss": {"bandwidth": 0.3, "terms": ["divergence", "corners"], "weights": [2, 3, 4]}
+                }
+            },
+            {
+                "loss": DDCLoss(
+                    bandwidth=0.3,
+                    weights={
+                        "divergence": 2,
+                        "orthogonality": 0,
+                        "corners": 4,
+                        "pairs": 1,
+                        "must_link": 1,
+                        "cannot_link": 1,
+                    },
+                ),
+                "augment": None,  # a loss that was given switched pairs off
+                "neighbors": None,
+            },
+        ),
+        ({"loss": {"DDCLoss": {}}, "augment": "noise"}, {"augment": "noise", "neighbors": None}),
+        (
+            {"partner_weight": 2.0, "link_weight": 3.0},
+            {"loss": DDCLoss(weights={"pairs": 2, "must_link": 3, "cannot_link": 3})},
+        ),
+        ({"augment": {"Noise": {"scale": 0.3}}}, {"augment": Noise(0.3)}),
+    ],
+    ids=str,
+)
+def test_each_parameter_of_0_1(old, new):
+    saved = json.loads((SAVED / "images" / "model.json").read_text())["params"]
+    params = params_from_plain(upgraded_params(saved | old), {})
+    assert {name: params[name] for name in new} == new
+    assert params.keys() <= DDC().get_params().keys()

@@ -1,22 +1,16 @@
 """The scan: its rule by hand, and what it says of data with clusters and without."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.datasets import make_blobs
 
 from ddclust import DDC
 from ddclust import scan as scanning
-from ddclust.cli.main import main
 from ddclust.scan import ScanError, recommend, scan
 from ddclust.show import plots
+from ddclust.training.checkpoints import RunStore
 
 
 def rows_of(stabilities, spread=0.0, used=None):
@@ -103,7 +97,7 @@ def test_a_uniform_cloud_is_unclear(rng):
 def test_rows_are_those_of_the_fits(blobs):
     X, _ = blobs
     (row,) = scan(X, [3], model=quick(max_iter=40)).rows
-    model = quick(n_clusters=3, max_iter=40, criterion="agreement").fit(X)
+    model = quick(n_clusters=3, max_iter=40, selection="agreement").fit(X)
     assert row["agreements"] == [run["agreement"] for run in model.runs_]
     assert row["stability"] == pytest.approx(np.mean(row["agreements"]))
     assert row["divergence"] == pytest.approx(np.mean([run["terms"]["divergence"] for run in model.runs_]))
@@ -121,9 +115,9 @@ def test_a_scan_goes_on(blobs, tmp_path, monkeypatch):
     again = scan(X, (2, 3, 4), model=quick(max_iter=20, n_jobs=2), folder=tmp_path / "scan")
     assert fitted == [4]
     assert again.rows[:2] == first.rows
-    with pytest.raises(ScanError, match="holds a scan of other data"):
+    with pytest.raises(ScanError, match="holds a scan of other work: the data differ"):
         scan(X[:100], (2, 3), model=model, folder=tmp_path / "scan")
-    with pytest.raises(ScanError, match="holds a scan with other parameters"):
+    with pytest.raises(ScanError, match="holds a scan of other work: max_iter is 20 there and 21 here"):
         scan(X, (2, 3), model=quick(max_iter=21), folder=tmp_path / "scan")
 
 
@@ -162,65 +156,37 @@ def test_the_figure_holds_the_rows():
         plots.scan([])
 
 
-@pytest.fixture
-def data(tmp_path):
-    X, y = make_blobs(150, centers=[[0, 0], [8, 0], [0, 8]], cluster_std=0.5, random_state=0)
-    np.savez(tmp_path / "blobs.npz", X=X, y=y)
-    return tmp_path
+def test_a_scan_leaves_its_results(blobs, tmp_path):
+    found = scan(blobs[0], (2, 3), model=quick(max_iter=10), folder=tmp_path / "scan")
+    content = json.loads((tmp_path / "scan" / "scan.json").read_text())
+    assert content["rows"] == found.rows
+    assert content["recommendation"]["n_clusters"] == found.recommendation.n_clusters
+    assert (tmp_path / "scan" / "scan.png").read_bytes().startswith(b"\x89PNG")
+    assert not list((tmp_path / "scan").glob("*/checkpoints"))
 
 
-OPTIONS = ["--from", "2", "--to", "4", "--runs", "4", "--jobs", "1", "--learning-rate", "1e-3"]
+def test_a_scan_that_was_stopped_takes_up_its_checkpoints(blobs, tmp_path, monkeypatch):
+    from helpers import Stop
 
+    X, _ = blobs
+    whole = scan(X, [3], model=quick(max_iter=20))
+    real, begun = RunStore.save, []
 
-def test_the_command(data):
-    out = data / "scan"
-    result = CliRunner().invoke(
-        main, ["scan", str(data / "blobs.npz"), *OPTIONS, "--max-iter", "150", "--out", str(out)]
+    def stop_later(self, state):
+        begun.append(state)
+        if len(begun) == 3:
+            raise Stop
+        real(self, state)
+
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(RunStore, "save", stop_later)
+        scan(X, [3], model=quick(max_iter=20), folder=tmp_path)
+    assert len(list((tmp_path / "k-003" / "checkpoints").glob("run-*"))) == 2
+    begun.clear()
+    trained = []
+    monkeypatch.setattr(
+        RunStore, "save", lambda self, state: (trained.append(state.record.run), real(self, state))
     )
-    assert result.exit_code == 0, result.output
-    assert "Recommended: 3 clusters" in result.output
-    assert "3 known classes, which were not used" in result.output
-    assert (out / "scan.png").read_bytes().startswith(b"\x89PNG")
-    content = json.loads((out / "scan.json").read_text())
-    assert content["recommendation"]["n_clusters"] == 3
-    assert [row["k"] for row in content["rows"]] == [2, 3, 4]
-    assert not list(out.glob("*/checkpoints"))
-    wrong = CliRunner().invoke(main, ["scan", str(data / "blobs.npz"), "--from", "5", "--to", "4"])
-    assert wrong.exit_code == 2
-    assert "--from 5 is larger than --to 4" in wrong.output
-
-
-def test_the_command_with_partners(data):
-    command = ["scan", str(data / "blobs.npz"), *OPTIONS, "--max-iter", "5", "--out", str(data / "scan")]
-    result = CliRunner().invoke(main, [*command, "--augment", "noise", "--neighbors", "3"])
-    assert result.exit_code == 0, result.output
-    used = json.loads((data / "scan" / "k-003" / "result.json").read_text())["parameters"]
-    assert (used["augment"], used["neighbors"], used["loss"]) == ("noise", 3, "auto")
-
-
-def test_a_killed_command_goes_on_and_ends_the_same(data):
-    """Killed in the middle of a fit, the same command takes up its checkpoints."""
-
-    def start(out):
-        command = [sys.executable, "-c", "from ddclust.cli.main import main; main()", "scan"]
-        arguments = [data / "blobs.npz", *OPTIONS, "--max-iter", "300", "--out", out]
-        return subprocess.Popen(
-            [*command, *map(str, arguments)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-
-    killed = start(data / "killed")
-    try:
-        deadline = time.time() + 120
-        while not list((data / "killed" / "k-002").glob("checkpoints/run-*")):
-            assert killed.poll() is None
-            assert time.time() < deadline
-            time.sleep(0.05)
-    finally:
-        os.kill(killed.pid, signal.SIGKILL)
-        killed.wait()
-    assert not (data / "killed" / "scan.json").exists()
-    assert start(data / "killed").wait() == 0
-    assert start(data / "whole").wait() == 0
-    rows = [json.loads((data / name / "scan.json").read_text())["rows"] for name in ("killed", "whole")]
-    for one, other in zip(*rows, strict=True):
-        assert one | {"seconds": 0} == other | {"seconds": 0}
+    (row,) = scan(X, [3], model=quick(max_iter=20), folder=tmp_path).rows
+    assert set(trained) == {2, 3}
+    assert row | {"seconds": 0} == whole.rows[0] | {"seconds": 0}

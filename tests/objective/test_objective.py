@@ -1,4 +1,4 @@
-"""Partners and links in the objective, against the same worked out one by one."""
+"""Pairs and links in the objective, against the same worked out one by one."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,9 @@ from ddclust.data.batches import BatchSource, Scaling
 from ddclust.data.links import Links
 from ddclust.networks import MLP
 from ddclust.objective.augment import Noise
-from ddclust.objective.loss import DDCLoss, attraction, repulsion
-from ddclust.objective.pairs import Knowledge, Objective
+from ddclust.objective.loss import TERMS, DDCLoss
+from ddclust.objective.objective import Objective
+from ddclust.objective.pairs import Pairs, attraction, repulsion
 
 NEIGHBORS = np.array([[1, 2], [2, 0], [0, 1], [4, 5], [5, 3], [3, 4], [7, 0], [6, 1]])
 MUST, CANNOT = np.array([[0, 3], [1, 4], [2, 7]]), np.array([[5, 6], [0, 2]])
@@ -35,40 +36,40 @@ def module():
 INDICES = np.array([6, 0, 3, 5])
 
 
-def evaluated(source, module, n_links=50, seed=4, loss=None, **knowledge):
-    objective = Objective(loss or DDCLoss(), Knowledge(**knowledge), source, n_links)
+def evaluated(source, module, n_links=50, seed=4, weights=None, **pairs):
+    objective = Objective(DDCLoss(weights=weights), Pairs(**pairs), source, n_links, n_iterations=10)
     torch.manual_seed(seed)
     terms, logits = objective.evaluated(module, source.batch(INDICES), INDICES)
     return terms, logits
 
 
 def copies_of_batch(source, seed=4):
-    """The changed copies of the batch, as the seed has them."""
+    """The augmented copies of the batch, as the seed has them."""
     torch.manual_seed(seed)
     return Noise(0.5)(source.batch(INDICES))
 
 
-def test_without_knowledge_it_is_the_loss(source, module):
+def test_without_pairs_it_is_the_loss(source, module):
     terms, logits = evaluated(source, module)
     hidden, expected = module(source.batch(INDICES))
     assert terms == DDCLoss()(hidden, expected.softmax(1))
     assert torch.equal(logits, expected)
 
 
-def test_changed_copies(source, module):
-    terms, logits = evaluated(source, module, augment=Noise(0.5), partner_weight=3.0)
+def test_augmented_copies(source, module):
+    terms, logits = evaluated(source, module, augment=Noise(0.5), weights={"pairs": 3.0})
     copies = copies_of_batch(source)
     (h, l), (h_copy, l_copy) = module(source.batch(INDICES)), module(copies)
     losses = DDCLoss()(h, l.softmax(1)), DDCLoss()(h_copy, l_copy.softmax(1))
-    for name in DDCLoss().terms:
+    for name in TERMS:
         expected = (getattr(losses[0], name) + getattr(losses[1], name)) / 2
         torch.testing.assert_close(getattr(terms, name), expected)
-    torch.testing.assert_close(terms.partners, 3 * attraction(l, l_copy))
+    torch.testing.assert_close(terms.pairs, 3 * attraction(l, l_copy))
     torch.testing.assert_close(logits, l)
-    assert terms._fields == ("divergence", "orthogonality", "corners", "partners")
+    assert terms._fields == ("divergence", "orthogonality", "corners", "pairs")
 
 
-def test_with_both_a_partner_is_a_copy_of_the_item_or_of_a_neighbour(source, module):
+def test_with_both_an_item_is_paired_with_a_copy_of_the_item_or_of_a_neighbour(source, module):
     seen = set()
 
     def shifted(x):
@@ -82,9 +83,9 @@ def test_with_both_a_partner_is_a_copy_of_the_item_or_of_a_neighbour(source, mod
 
     torch.manual_seed(39)
     chosen = torch.randint(3, (4,)).tolist()
-    partners = [(*NEIGHBORS[item], item)[choice] for item, choice in zip(INDICES, chosen, strict=True)]
-    _, theirs = module(source.batch(np.array(partners)) + 0.5)
-    torch.testing.assert_close(terms.partners, attraction(own, theirs))
+    paired = [(*NEIGHBORS[item], item)[choice] for item, choice in zip(INDICES, chosen, strict=True)]
+    _, theirs = module(source.batch(np.array(paired)) + 0.5)
+    torch.testing.assert_close(terms.pairs, attraction(own, theirs))
 
 
 def test_every_neighbour_has_its_turn(source, module):
@@ -102,10 +103,12 @@ def test_every_neighbour_has_its_turn(source, module):
 
 
 def test_links_of_both_kinds(source, module):
-    terms, _ = evaluated(source, module, links=links(MUST, CANNOT), link_weight=2.0)
+    terms, _ = evaluated(
+        source, module, links=links(MUST, CANNOT), weights={"must_link": 2.0, "cannot_link": 3.0}
+    )
     _, l = module(source.batch(np.arange(8)))
     torch.testing.assert_close(terms.must_link, 2 * attraction(l[MUST[:, 0]], l[MUST[:, 1]]))
-    torch.testing.assert_close(terms.cannot_link, 2 * repulsion(l[CANNOT[:, 0]], l[CANNOT[:, 1]]))
+    torch.testing.assert_close(terms.cannot_link, 3 * repulsion(l[CANNOT[:, 0]], l[CANNOT[:, 1]]))
     plain, _ = evaluated(source, module)
     torch.testing.assert_close(tuple(terms)[:3], tuple(plain))
 
@@ -147,7 +150,48 @@ def test_one_pass_of_the_network(source):
             passes.append(len(x))
             return x, x[:, :3]
 
-    evaluated(
-        source, Counting(), augment=Noise(), neighbors=NEIGHBORS, links=links(MUST, CANNOT), loss=DDCLoss()
-    )
+    evaluated(source, Counting(), augment=Noise(), neighbors=NEIGHBORS, links=links(MUST, CANNOT))
     assert passes == [2 * 4 + 2 * 3 + 2 * 2]
+
+
+class Scheduled:
+    """A loss of a user's own that changes in the course of training."""
+
+    def __init__(self, log, pairs=1.0):
+        self.log, self.weights = log, {"pairs": pairs}
+
+    def at(self, progress):
+        self.log.append(progress)
+        return Scheduled(self.log, pairs=10 * progress)
+
+    def __call__(self, hidden, assignments):
+        return DDCLoss()(hidden, assignments)
+
+
+def test_a_loss_of_a_user_s_own_is_asked_for_its_form_and_weights(source, module):
+    log = []
+    objective = Objective(Scheduled(log), Pairs(neighbors=NEIGHBORS), source, n_links=1, n_iterations=20)
+    values = []
+    for iteration in (0, 5, 19):
+        torch.manual_seed(4)
+        values.append(objective(module, source.batch(INDICES), INDICES, iteration).pairs.item())
+    assert log == [0, 0.25, 0.95]
+    torch.manual_seed(4)
+    final = objective.evaluated(module, source.batch(INDICES), INDICES)[0].pairs.item()
+    assert len(log) == 3  # judged by the final form, which is the loss itself
+    assert values == pytest.approx([0, 2.5 * final, 9.5 * final])
+
+
+def test_without_an_iteration_the_final_weights_count(source, module):
+    loss = DDCLoss(start_weights={"orthogonality": 50, "pairs": 7})
+    objective = Objective(loss, Pairs(neighbors=NEIGHBORS), source, n_links=1, n_iterations=30)
+    x = source.batch(INDICES)
+
+    def terms(iteration):
+        torch.manual_seed(4)
+        return objective.evaluated(module, x, INDICES, iteration)[0]
+
+    torch.testing.assert_close(terms(0).orthogonality, 50 * terms(None).orthogonality)
+    torch.testing.assert_close(terms(0).pairs, 7 * terms(None).pairs)
+    torch.testing.assert_close(terms(5).pairs, 4 * terms(None).pairs)
+    assert terms(10) == terms(29) == terms(None)

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from ddclust import DDCLoss
+from ddclust import DDCLoss, Snapshots
 from ddclust.training.checkpoints import CheckpointError, RunState, RunStore
+from ddclust.training.record import Outcome, RunRecord
 from helpers import TORTURE, Small, assert_same, interrupted_fit, quick, timeless
 
 
-@pytest.mark.parametrize(("kills", "n_jobs", "eliminate"), [(12, 1, False), (8, 1, True), (3, 2, False)])
-def test_killed_again_and_again_it_ends_the_same(tmp_path, kills, n_jobs, eliminate):
+@pytest.mark.slow
+@pytest.mark.parametrize(("kills", "n_jobs", "halving"), [(12, 1, False), (8, 1, True), (3, 2, False)])
+def test_killed_again_and_again_it_ends_the_same(tmp_path, kills, n_jobs, halving):
     command = [sys.executable, TORTURE, tmp_path, "--kills", kills, "--jobs", n_jobs]
-    command += ["--eliminate"] if eliminate else []
+    command += ["--halving"] if halving else []
     result = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=250)
     assert result.returncode == 0, result.stderr
     outcome = json.loads(result.stdout.splitlines()[-1])
@@ -39,9 +41,9 @@ def test_stopped_in_the_middle_of_a_write(blobs, tmp_path, monkeypatch, moment, 
 
 @pytest.mark.parametrize("moment", [3, 8, 30])
 def test_snapshots_go_on_too(rng, tmp_path, monkeypatch, moment):
-    """Also those of seeds left to chance, which decide on the sample and are found in the folder."""
+    """Also those of seeds left to chance, which are found in the folder."""
     X = rng.normal(size=(2010, 2))
-    options = {"n_init": 2, "max_iter": 20, "batch_size": 500, "snapshots": (0, 1, 4)}
+    options = {"n_init": 2, "max_iter": 20, "batch_size": 500, "callbacks": [Snapshots((0, 1, 4))]}
     model = quick(**options, random_state=None, checkpoint_dir=tmp_path)
     interrupted_fit(model, X, monkeypatch, moment)
     monkeypatch.setattr(
@@ -65,7 +67,7 @@ def test_snapshots_go_on_too(rng, tmp_path, monkeypatch, moment):
 def test_a_finished_fit_is_read_not_repeated(blobs, tmp_path, monkeypatch):
     X, _ = blobs
     model = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path).fit(X)
-    monkeypatch.setattr("ddclust.training.run.Trainer", None)
+    monkeypatch.setattr("ddclust.training.setup.Trainer", None)
     assert_same(quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path).fit(X), model)
 
 
@@ -99,11 +101,13 @@ def test_damaged_checkpoints_are_noticed(blobs, tmp_path, monkeypatch, damage, w
     [
         ({"max_iter": 21}, "max_iter is 20 there and 21 here"),
         ({"n_init": 3}, "n_init is 2 there and 3 here"),
-        ({"snapshots": (0, 5)}, r"snapshots is None there and \[0, 5\] here"),
+        ({"callbacks": [Snapshots((0, 5))]}, "the callbacks keep other things"),
         ({"loss": DDCLoss(bandwidth=0.3)}, "bandwidth is 0.15 there and 0.3 here"),
-        ({"network": Small}, "network is 'auto' there"),
+        ({"network": Small}, r"network is \{'Network': .* there and \{'custom': 'helpers.Small'\} here"),
         ({"random_state": 1}, "random_state is another"),
         ({"n_clusters": 2}, "n_clusters is 3 there and 2 here"),
+        ({"loss": DDCLoss(weights={"pairs": 3})}, "pairs is 1.0 there and 3.0 here"),
+        ({"augment": None}, "neighbors is 10 there and None here"),
     ],
 )
 def test_other_parameters_are_refused(blobs, tmp_path, change, sentence):
@@ -122,7 +126,7 @@ def test_other_data_and_versions_are_refused(blobs, tmp_path):
     identity = json.loads(file.read_text())
     for change, sentence in [
         ({"ddclust": "0.0.1"}, "ddclust is '0.0.1' there"),
-        ({"format_version": 7}, "have format 7"),
+        ({"format_version": 7}, "holds checkpoints of format 7, this ddclust reads 2"),
         ({"format": "x"}, "does not describe checkpoints"),
     ]:
         file.write_text(json.dumps(identity | change))
@@ -198,7 +202,7 @@ def test_full_disk_is_an_error_and_loses_nothing(blobs, small_disk, tmp_path, mo
         patch.setattr(RunStore, "save", fill_the_disk_later)
         with pytest.raises(OSError, match="No space left on device: the checkpoint of run 2 .* make room"):
             model.fit(X)
-    assert RunStore(small_disk / "checkpoints").load(0).record["outcome"] == "budget"
+    assert RunStore(small_disk / "checkpoints").load(0).record.outcome is Outcome.BUDGET
     (small_disk / "big").unlink()
     assert_same(model.fit(X), undisturbed)
 
@@ -207,10 +211,12 @@ def test_state_survives_the_file_exactly(tmp_path):
     tensors = {"a": torch.randn(3, 4).T, "rng": torch.get_rng_state()}
     plain = {"iteration": 3, "history": [{"loss": 0.1 + 0.2}], "open": {"steps": 2, "x": 1e-17}}
     store = RunStore(tmp_path)
-    store.save(RunState(tensors, plain, {"run": 4, "saves": 1}))
+    record = RunRecord(4, seed=9, outcome=Outcome.RUNNING, losses_at={3: 0.1 + 0.2}, saves=1)
+    store.save(RunState(tensors, plain, record))
     state = store.load(4)
     assert all(torch.equal(state.tensors[name], value) for name, value in tensors.items())
     assert state.plain == plain
+    assert state.record == record
 
 
 def test_checkpoints_take_under_two_percent_by_construction(blobs, tmp_path, monkeypatch):

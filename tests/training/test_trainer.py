@@ -9,7 +9,7 @@ from torch import nn
 from ddclust.data.batches import BatchSource, Scaling
 from ddclust.networks import MLP
 from ddclust.training.inference import NonFiniteOutputError, outputs
-from ddclust.training.trainer import NonFiniteLossError, Trainer, has_converged, split_batches
+from ddclust.training.trainer import EarlyStopping, NonFiniteLossError, Trainer, split_batches
 
 
 class Terms(NamedTuple):
@@ -17,7 +17,7 @@ class Terms(NamedTuple):
     size: torch.Tensor
 
 
-def objective(module, x, indices):
+def objective(module, x, indices, iteration):
     """Something to minimise that has nothing to do with clustering."""
     return Terms(
         (module(x) - x.sum(dim=1, keepdim=True)).square().mean(), 1e-3 * module.weight.square().sum()
@@ -48,9 +48,10 @@ def test_batches_cover_everything_once_and_none_is_tiny(n, size):
 def test_every_epoch_visits_all_items_in_an_order_of_its_own():
     seen = []
 
-    def spy(module, x, indices):
+    def spy(module, x, indices, iteration):
         seen.append(indices)
-        return objective(module, x, indices)
+        assert iteration == len(seen) - 1
+        return objective(module, x, indices, iteration)
 
     t = trainer()
     t.objective = spy
@@ -86,24 +87,82 @@ def test_budget_is_kept_to_the_iteration():
 
 def test_convergence_ends_a_run_early():
     t = trainer()
-    assert t.advance(10**5, tol=1e-3, patience=3) == "converged"
+    assert t.advance(10**5, early_stopping=EarlyStopping(patience=3, tol=1e-3)) == "converged"
     assert t.iteration < 5000
 
 
-def test_no_patience_never_converges():
-    assert not has_converged([1.0] * 1000, tol=0.1, patience=None)
+def test_without_early_stopping_it_never_converges():
+    t = trainer()
+    t.objective = lambda module, x, indices, iteration: Terms(
+        module(x).sum() * 0, module.weight.sum() * 0 + 1
+    )
+    assert t.advance(700) == "budget"
+    t = trainer()
+    t.objective = lambda module, x, indices, iteration: Terms(
+        module(x).sum() * 0, module.weight.sum() * 0 + 1
+    )
+    assert t.advance(700, early_stopping=EarlyStopping(patience=2)) == "converged"
+    assert t.iteration == 3 * 51
 
 
-def test_callback_sees_the_trainer_and_can_stop_it():
+def test_early_stopping_waits_until_the_objective_has_settled():
+    """The record that was open when it settled does not count either."""
+    t = trainer()
+    t.objective = lambda module, x, indices, iteration: Terms(
+        module(x).sum() * 0, module.weight.sum() * 0 + 1
+    )
+    assert t.advance(2000, early_stopping=EarlyStopping(patience=2), settled=230) == "converged"
+    assert [record["iteration"] for record in t.history] == [51, 102, 153, 204, 255, 306, 357, 408]
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([5, 4, 3], False),  # no more than patience records
+        ([5, 4, 4, 4, 4], True),
+        ([5, 4, 4, 4, 3.9], False),
+        ([5, 4, 4, 4, 3.97], True),  # less than a hundredth
+        ([-4, -4, -4, -4, -4.1], False),
+    ],
+)
+def test_when_losses_have_stopped_falling(losses, expected):
+    assert EarlyStopping(patience=3, tol=0.01).has_converged(losses) is expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"patience": 0}, "patience must be a whole number of at least 1, got 0"),
+        ({"patience": 2.5}, "patience must be a whole number .* got 2.5"),
+        ({"tol": -1}, "tol must be a non-negative number, got -1"),
+        ({"tol": float("nan")}, "tol must be"),
+    ],
+)
+def test_wrong_early_stopping_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        EarlyStopping(**options)
+
+
+def test_a_step_s_observer_sees_the_trainer_and_can_stop_it():
     seen = []
 
-    def callback(t):
-        seen.append((t.iteration, t.history[-1]["loss"]))
+    def observe(t, loss):
+        if t.history and t.history[-1]["iteration"] == t.iteration:
+            seen.append((t.iteration, t.history[-1]["loss"]))
         return len(seen) == 2
 
     t = trainer()
-    assert t.advance(1000, callbacks=(callback,)) == "stopped"
+    assert t.advance(1000, on_step=observe) == "stopped"
     assert [iteration for iteration, _ in seen] == [51, 102]
+    assert t.iteration == 102
+
+
+def test_a_scheduled_rate_is_that_of_the_iteration():
+    rates = []
+    torch.manual_seed(0)
+    t = Trainer(nn.Linear(3, 1), source(), objective, learning_rate=lambda iteration: 0.1 / (iteration + 1))
+    t.advance(3, on_step=lambda t, _: rates.append(t.optimizer.param_groups[0]["lr"]))
+    assert rates == [0.1, 0.05, 0.1 / 3]
 
 
 def test_restored_trainer_goes_on_exactly():
@@ -120,7 +179,7 @@ def test_restored_trainer_goes_on_exactly():
 
 
 def test_a_state_saved_after_any_step_leads_to_the_same_end():
-    options = {"tol": 0.05, "patience": 2}
+    options = {"early_stopping": EarlyStopping(patience=2, tol=0.05)}
     whole, states = trainer(), []
 
     def save(t, loss):
@@ -158,7 +217,7 @@ def test_diverged_weights_are_named():
 
 def test_a_broken_loss_is_named():
     t = trainer()
-    t.objective = lambda module, x, indices: Terms(module(x).mean() * 0, module(x).mean() / 0)
+    t.objective = lambda module, x, *_: Terms(module(x).mean() * 0, module(x).mean() / 0)
     with pytest.raises(NonFiniteLossError, match="iteration 1: .* the loss term size is not"):
         t.advance(10)
 

@@ -7,6 +7,7 @@ kernel matrix (n, n), ``M`` closeness to the simplex corners (n, k).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
@@ -238,7 +239,10 @@ def shares(cluster_sizes: Any) -> tuple[float, ...]:
         raise ValueError(
             f"cluster_sizes must be positive numbers, one for each cluster, got {cluster_sizes!r}."
         )
-    return tuple(sorted((size / sum(sizes) for size in sizes), reverse=True))
+    total = sum(sizes)
+    if math.isclose(total, 1, rel_tol=1e-12):
+        total = 1.0  # shares already; a second division would change their last digits
+    return tuple(sorted((size / total for size in sizes), reverse=True))
 
 
 def _check_choices(bandwidth: float, bandwidth_rule: str, reduction: str, divergence: str) -> None:

@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 CUSTOM = "custom"  # marks a function or object of the user's own, which is saved by name only
 
 
 def to_plain(value: Any) -> Any:
-    """A parameter as JSON: dataclasses by their fields, callables of the user's own by name only.
+    """A parameter as JSON: our dataclasses by their fields, objects of the user's own by name only.
 
     Examples
     --------
     >>> to_plain((1, np.float64(0.5), None)), to_plain(len)
     ([1, 0.5, None], {'custom': 'builtins.len'})
     """
+    if isinstance(value, np.generic):
+        return value.item()  # also of np.float64, which is a float
     if value is None or isinstance(value, (bool, str, int, float)):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, Mapping):
@@ -29,15 +32,13 @@ def to_plain(value: Any) -> Any:
         return [to_plain(part) for part in value]
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, Path):
         return str(value)
     if _is_own_dataclass(value):
         return {type(value).__name__: {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}}
-    if callable(value):
-        return {CUSTOM: name_of(value)}
-    return str(value)  # a torch device
+    if isinstance(value, torch.device):
+        return str(value)
+    return {CUSTOM: name_of(value)}
 
 
 def from_plain(value: Any, types: Mapping[str, type]) -> Any:

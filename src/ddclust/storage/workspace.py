@@ -140,7 +140,7 @@ class Workspace:
             there = found.get(name)
             if name in self.kind.differences:
                 words += [] if there == value else [self.kind.differences[name]]
-            elif isinstance(value, dict) and isinstance(there, dict):
+            elif isinstance(value, dict) and isinstance(there, dict) and value.keys() <= there.keys():
                 words += self.differences(there, value)
             elif there != value:
                 words.append(f"{name} is {there!r} there and {value!r} here")

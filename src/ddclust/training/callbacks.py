@@ -39,8 +39,8 @@ class Run:
         return self.record.run
 
     def keep(self, name: str, tensor: Tensor) -> None:
-        """Keep a tensor with the state of the run: in checkpoints, and until ``on_fit_end``."""
-        self.kept[KEPT + name] = tensor
+        """Keep a copy of a tensor with the state of the run: in checkpoints, and until ``on_fit_end``."""
+        self.kept[KEPT + name] = tensor.detach().cpu().clone()
 
 
 def kept_arrays(tensors: dict[str, Tensor]) -> dict[str, NDArray]:
@@ -72,7 +72,10 @@ class Callback:
         """An epoch has ended. ``record`` is the entry that it added to ``history_``, None if it added none."""
 
     def on_run_end(self, run: Run) -> None:
-        """A run has ended, or was stopped; ``run.record`` says how, with its loss on the whole data."""
+        """A run has ended, or was stopped; ``run.record`` says how, with its loss on the whole data.
+
+        It is not called for runs that are eliminated by halving: others decide that between two stages.
+        """
 
     def on_fit_end(self, model: Any, kept: list[dict[str, NDArray]]) -> None:
         """A fit has ended, in the main process; ``kept`` is what was kept by each run of ``model.runs_``."""

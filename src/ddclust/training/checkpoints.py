@@ -40,6 +40,7 @@ CHECKPOINTS = Kind(
         "must_link": "the pairs of must_link differ",
         "cannot_link": "the pairs of cannot_link differ",
         "seeds": "random_state is another",
+        "kept_by": "the callbacks keep other things",
     },
     error=CheckpointError,
 )

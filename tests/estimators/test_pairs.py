@@ -1,7 +1,8 @@
-"""Partners and links through the whole of DDC: results, resuming, workers, saving, errors."""
+"""Pairs and links through the whole of DDC: results, resuming, workers, saving, errors."""
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,20 +10,17 @@ import scipy.sparse
 import torch
 from sklearn.base import clone
 
-from ddclust import DDC, DDCLoss
+from ddclust import DDC, ConstantRate, CosineRate, DDCLoss, Selection
 from ddclust.choosing.metrics import clustering_accuracy
-from ddclust.data.items import BlockItems, SparseItems
+from ddclust.data import neighbors
+from ddclust.data.batches import BatchSource
 from ddclust.data.links import LinkError
 from ddclust.data.neighbors import topic_vectors
-from ddclust.data.views import ViewItems
-from ddclust.defaults import usual_partners
-from ddclust.objective.augment import Affine, Dropout, Noise, Photo
+from ddclust.objective.augment import Affine, Noise, Photo
 from ddclust.storage.model_folder import ModelFormatError
-from ddclust.training import run as _runs
 from ddclust.training.checkpoints import CheckpointError, RunStore
 from ddclust.training.run import judge
 from helpers import assert_same, interrupted_fit, quick, timeless
-from lab import Fits
 
 pytestmark = pytest.mark.filterwarnings("ignore:The clustering uses")
 TERMS = {"divergence", "orthogonality", "corners"}
@@ -37,18 +35,23 @@ def half_noise(x):
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({}, "Affine(rotation=20.0"),
+        (
+            {},
+            "each item is paired with an augmented copy of itself or of one of its 2 nearest neighbours, by Affine(rotation=20.0",
+        ),
         (
             {"augment": half_noise, "neighbors": 3},
-            "half_noise of the item or one of its 3 nearest neighbours",
+            "an augmented copy of itself or of one of its 3 nearest neighbours, by half_noise.",
         ),
-        ({"neighbors": 3}, "one of its 3 nearest neighbours"),
-        ({"augment": None}, "none"),
+        ({"augment": half_noise}, "each item is paired with an augmented copy of itself, by half_noise."),
+        ({"neighbors": 3}, "each item is paired with one of its 3 nearest neighbours."),
+        ({"augment": None}, "none."),
     ],
 )
-def test_a_verbose_fit_says_which_partners_items_have(images, capsys, params, said):
+def test_a_verbose_fit_says_what_items_are_paired_with(images, capsys, params, said):
     quick(2, max_iter=2, verbose=True, **params).fit(images)
-    assert f"Partners: {said}" in capsys.readouterr().err
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Pairs: ")]
+    assert said in line
 
 
 @pytest.mark.parametrize("shape", [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)])
@@ -57,7 +60,7 @@ def test_images_of_every_layout(images, shape, augment):
     model = quick(2, max_iter=40, augment=augment).fit(images.reshape(shape))
     assert clustering_accuracy([0] * 30 + [1] * 30, model.labels_) == 1
     assert set(model.runs_[0]["terms"]) == set(model.history_[-1]) - {"epoch", "iteration", "loss"}
-    assert set(model.runs_[0]["terms"]) == TERMS | {"partners"}
+    assert set(model.runs_[0]["terms"]) == TERMS | {"pairs"}
 
 
 def test_colour_images_are_the_same_in_both_layouts(rng):
@@ -73,17 +76,20 @@ def test_vectors_and_sparse_vectors(blobs):
     assert clustering_accuracy(y, quick(neighbors=5, max_iter=200).fit(X).labels_) == 1
     words = scipy.sparse.csr_array(np.abs(X))
     model = quick(augment="dropout", neighbors=3, max_iter=5).fit(words)
-    assert set(model.runs_[0]["terms"]) == TERMS | {"partners"}
+    assert set(model.runs_[0]["terms"]) == TERMS | {"pairs"}
 
 
 def test_neighbours_are_by_the_cosine_of_topics_for_sparse_data(monkeypatch):
     asked = []
+    real = neighbors.neighbor_indices
 
-    def neighbor_indices(X, n_neighbors, *, metric, verbose):
+    def neighbor_indices(X, n_neighbors, *, metric="euclidean", verbose=False):
+        if n_neighbors != 4:  # those that topics are smoothed over
+            return real(X, n_neighbors, metric=metric, verbose=verbose)
         asked.append((metric, X, n_neighbors))
         return np.zeros((X.shape[0], n_neighbors), dtype=np.int32)
 
-    monkeypatch.setattr("ddclust.ddc.neighbor_indices", neighbor_indices)
+    monkeypatch.setattr(neighbors, "neighbor_indices", neighbor_indices)
     X = np.random.default_rng(0).random((20, 8, 8))
     quick(2, max_iter=1, neighbors=4).fit(X)
     matrix = scipy.sparse.csr_array(X.reshape(20, 64))
@@ -107,7 +113,7 @@ def test_links_decide_what_the_values_do_not():
         pairs, alike = pairs[pairs[:, 0] != pairs[:, 1]], alike[pairs[:, 0] != pairs[:, 1]]
         model = quick(2, max_iter=200).fit(X, must_link=pairs[alike], cannot_link=pairs[~alike])
         assert clustering_accuracy(truth, model.labels_) == 1
-        assert set(model.runs_[0]["terms"]) == TERMS | {"partners", "must_link", "cannot_link"}
+        assert set(model.runs_[0]["terms"]) == TERMS | {"pairs", "must_link", "cannot_link"}
 
 
 def test_fit_predict_takes_links(blobs):
@@ -116,87 +122,13 @@ def test_fit_predict_takes_links(blobs):
     assert np.array_equal(labels, quick(max_iter=20).fit(X, **LINKS).labels_)
 
 
-def test_the_loss_goes_with_partners(blobs):
-    def chosen(**options):
-        model = quick(4, **options)
-        return model._plan(model._items(blobs[0])).loss
-
-    assert chosen(augment=None) == chosen(neighbors=None) == DDCLoss()
-    assert chosen() == chosen(augment="noise") == chosen(neighbors=3) == DDCLoss.for_partners(4)
-    own = DDCLoss(bandwidth=0.3)
-    assert chosen(augment="noise", loss=own) is own
-    assert chosen(balance=7).weights == (0.75, 7, 0.75)
-    assert chosen(balance=7).start_balance is None
-    assert chosen(balance=7, augment=None) == DDCLoss(weights=(1, 7, 1))
-    sizes = (4, 3, 2, 1)
-    assert chosen(cluster_sizes=sizes) == DDCLoss(weights=(0.75, 25, 0.75), cluster_sizes=sizes)
-    assert chosen(cluster_sizes=sizes, balance=7).weights == (0.75, 7, 0.75)
-    assert chosen(cluster_sizes=sizes, augment=None) == DDCLoss(cluster_sizes=sizes)
-
-
-@pytest.mark.parametrize(
-    ("shape", "augment", "neighbors"),
-    [
-        ((50, 28, 28), Affine(), 2),
-        ((50, 32, 32, 3), Affine(), 2),
-        ((50, 7), None, 10),
-        ((5, 7), None, 4),
-        ((1, 7), None, None),
-    ],
-)
-def test_data_get_partners_of_their_kind(shape, augment, neighbors):
-    assert usual_partners(np.zeros(shape)) == (augment, neighbors)
-
-
-def test_other_data_get_partners_of_their_kind():
-    assert usual_partners(SparseItems(scipy.sparse.csr_array(np.eye(50)))) == (Dropout(0.8), 20)
-    assert not usual_partners(ViewItems([np.zeros((5, 2)), np.zeros((5, 3))])).exist
-    assert usual_partners(BlockItems(np.zeros((50, 28, 28)))) == (Affine(), 2)
-    assert usual_partners(np.lib.stride_tricks.as_strided(np.zeros(1), (2**20, 600), (0, 0))) == (None, None)
-
-
-@pytest.mark.parametrize(
-    "named",
-    [{"augment": None}, {"neighbors": None}, {"loss": DDCLoss()}, {"loss": DDCLoss(), "augment": "auto"}],
-)
-def test_who_names_a_part_gets_no_partners_unasked(named, blobs):
-    X, _ = blobs
-    model = quick(max_iter=5, **named).fit(X)
-    assert "partners" not in model.runs_[0]["terms"]
-    assert np.array_equal(model.labels_, quick(max_iter=5, augment=None, neighbors=None).fit(X).labels_)
-    assert "partners" in quick(max_iter=5).fit(X).runs_[0]["terms"]
-
-
-@pytest.mark.parametrize(
-    ("options", "rate", "decays"),
-    [
-        ({"augment": None}, 1e-5, False),
-        ({"augment": None, "schedule": "cosine"}, 1e-5, True),
-        ({}, 1e-4, True),
-        ({"neighbors": 3}, 1e-4, True),
-        ({"augment": "noise", "schedule": "constant", "learning_rate": 0.01}, 0.01, False),
-    ],
-)
-def test_the_rate_goes_with_partners(options, rate, decays, blobs):
-    model = DDC(3, **options)
-    plan = model._plan(model._items(blobs[0]))
-    assert (plan.learning_rate, plan.rate_decays) == (rate, decays)
-
-
 def test_a_falling_rate_ends_elsewhere(blobs):
     X, _ = blobs
-    constant, cosine = (quick(max_iter=50, schedule=name).fit(X) for name in ("constant", "cosine"))
+    constant, cosine = (
+        quick(max_iter=50, learning_rate=rate(1e-3)).fit(X) for rate in (ConstantRate, CosineRate)
+    )
     assert constant.history_[-1]["loss"] != cosine.history_[-1]["loss"]
-
-
-def test_results_of_experiments_without_partners_are_still_theirs():
-    """The protocol, by which results are known, says nothing of options that are not used."""
-    new = {"augment", "neighbors", "partner_weight", "link_weight"}
-    plain = Fits({"n_init": 2}).protocol(4)["params"]
-    assert not new & plain.keys()
-    assert plain == Fits({"n_init": 2, "loss": DDCLoss(), "augment": None}).protocol(4)["params"]
-    with_partners = Fits({"n_init": 2, "augment": "affine"}).protocol(4)["params"]
-    assert new & with_partners.keys() == {"augment"}
+    assert_same(cosine, quick(max_iter=50, learning_rate=1e-3).fit(X))  # with pairs a number falls, too
 
 
 # --- resuming, workers, judging ---------------------------------------------------------------
@@ -243,7 +175,8 @@ def test_chance_changes_what_training_sees(blobs):
 
 
 def test_workers_find_the_same(images):
-    options = {"n_init": 3, "max_iter": 12, "augment": "affine", "neighbors": 4, "early_elimination": True}
+    options = {"n_init": 3, "max_iter": 12, "augment": "affine", "neighbors": 4}
+    options["selection"] = Selection(halving=True)
     here, there = (quick(2, n_jobs=n_jobs, **options).fit(images, **LINKS) for n_jobs in (1, 2))
     assert_same(here, there)
 
@@ -252,7 +185,7 @@ def test_neighbours_are_found_once(blobs, tmp_path, monkeypatch):
     X, _ = blobs
     options = {"max_iter": 5, "neighbors": 4, "checkpoint_dir": tmp_path}
     first = quick(**options).fit(X)
-    monkeypatch.setattr("ddclust.ddc.neighbor_indices", None)
+    monkeypatch.setattr("ddclust.ddc.neighbors_of", None)
     assert_same(quick(**options).fit(X), first)
     (tmp_path / "neighbors").write_bytes(b"damaged")
     with pytest.raises(TypeError):  # they are not there to be read, so they would be sought again
@@ -271,8 +204,9 @@ def test_runs_are_judged_alike(images):
     """The same network is judged the same, whatever the random state, which stays as it was."""
     model = quick(2, augment="affine", neighbors=3)
     X = model._items(images)
-    plan = model._plan(X, model_links(60, LINKS))
-    source = _runs.BatchSource(X, plan.scaling)
+    plan = model._plan(X, **LINKS)
+    plan = replace(plan, pairs=replace(plan.pairs, neighbors=np.arange(120).reshape(60, 2) % 60))
+    source = BatchSource(X, plan.scaling)
     torch.manual_seed(0)
     module = plan.build()
     torch.manual_seed(1)
@@ -282,13 +216,7 @@ def test_runs_are_judged_alike(images):
     assert torch.equal(torch.get_rng_state(), state)
     torch.manual_seed(2)
     assert judge(plan, module, source) == first
-    assert set(first[0]) == TERMS | {"partners", "must_link", "cannot_link"}
-
-
-def model_links(n_items, links):
-    from ddclust.data.links import checked_links
-
-    return checked_links(links["must_link"], links["cannot_link"], n_items=n_items, n_clusters=2)
+    assert set(first[0]) == TERMS | {"pairs", "must_link", "cannot_link"}
 
 
 def test_other_pairs_are_another_fit(blobs, tmp_path):
@@ -300,7 +228,10 @@ def test_other_pairs_are_another_fit(blobs, tmp_path):
         CheckpointError, match="the pairs of must_link differ; the pairs of cannot_link differ"
     ):
         model.fit(X)
-    with pytest.raises(CheckpointError, match="augment is 'auto' there and 'noise' here"):
+    with pytest.raises(
+        CheckpointError,
+        match=r"augment is None there and \{'Noise': .* here; neighbors is 10 there and None here",
+    ):
         quick(max_iter=5, checkpoint_dir=tmp_path, augment="noise").fit(X, **LINKS)
 
 
@@ -311,11 +242,14 @@ def test_other_pairs_are_another_fit(blobs, tmp_path):
     "augment", ["affine", Affine(rotation=30), Photo(flip=0, padding="border"), Noise(0.1)]
 )
 def test_saved_and_loaded(images, tmp_path, augment):
-    model = quick(2, max_iter=3, augment=augment, neighbors=2, partner_weight=0.5).fit(images)
+    model = quick(2, max_iter=3, augment=augment, neighbors=2, loss=DDCLoss(weights={"pairs": 0.5})).fit(
+        images
+    )
     model.save(tmp_path / "model")
     loaded = DDC.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(images), model.probabilities_)
     assert loaded.get_params() == model.get_params()
+    assert loaded.setup_ == model.setup_
     assert timeless(loaded) == timeless(model)
     json.dumps(loaded.runs_)
 
@@ -324,21 +258,10 @@ def test_an_augmentation_of_one_s_own_is_given_again(blobs, tmp_path):
     X, _ = blobs
     model = quick(max_iter=3, augment=half_noise).fit(X)
     model.save(tmp_path / "model")
-    with pytest.raises(ModelFormatError, match="augment of the user's own, 'test_partners.half_noise'"):
+    with pytest.raises(ModelFormatError, match="augment of the user's own, '.*half_noise'"):
         DDC.load(tmp_path / "model")
     loaded = DDC.load(tmp_path / "model", augment=half_noise)
     assert np.array_equal(loaded.predict(X), model.labels_)
-
-
-def test_models_of_before_partners_are_read(blobs, tmp_path):
-    X, _ = blobs
-    model = quick(max_iter=3, loss=DDCLoss()).fit(X)
-    for name in ("augment", "neighbors", "partner_weight", "link_weight"):
-        del model._fitted_params[name]
-    model.save(tmp_path / "model")
-    loaded = DDC.load(tmp_path / "model")
-    assert np.array_equal(loaded.predict(X), model.labels_)
-    assert loaded.augment is loaded.neighbors is None
 
 
 def test_clones_and_pickles(blobs):
@@ -353,7 +276,7 @@ def test_clones_and_pickles(blobs):
 
 
 class Pair(tuple):
-    _fields = ("partners",)
+    _fields = ("pairs",)
 
 
 @pytest.mark.parametrize(
@@ -370,10 +293,12 @@ class Pair(tuple):
         ({"augment": lambda x: None}, TypeError, "augment must return .* it returned NoneType"),
         ({"neighbors": 150}, ValueError, "neighbors=150 should be < n_samples=150"),
         ({"neighbors": 0}, ValueError, "'neighbors' parameter"),
-        ({"partner_weight": -1}, ValueError, "'partner_weight' parameter"),
-        ({"link_weight": -1}, ValueError, "'link_weight' parameter"),
         ({"loss": "best"}, ValueError, "'loss' parameter"),
-        ({"loss": lambda hidden, assignments: Pair([hidden.sum()])}, ValueError, "called 'partners'"),
+        (
+            {"loss": lambda hidden, assignments: Pair([hidden.sum()])},
+            ValueError,
+            "called 'pairs', as a term of pairs is; rename it",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(blobs, options, error, message):
@@ -389,16 +314,17 @@ def test_contradictions_are_found_before_training(blobs, monkeypatch):
         quick().fit(blobs[0], must_link=[[0, 150]])
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "rate"),
-    [
-        (scipy.sparse.csr_array, {}, 3e-3),
-        (np.asarray, {}, 1e-4),
-        (scipy.sparse.csr_array, {"augment": None}, 1e-5),
-        (scipy.sparse.csr_array, {"learning_rate": 0.5}, 0.5),
-    ],
-)
-def test_the_rate_that_goes_with_the_data(rng, kind, options, rate):
-    model = DDC(2, **options)
-    items = model._items(kind((rng.random((30, 5)) < 0.5).astype(np.float32)))
-    assert model._plan(items).learning_rate == rate
+def test_weights_of_pairs_and_links(blobs):
+    """The final loss of a run has its terms with their weights."""
+    X, _ = blobs
+
+    def terms(**weights):
+        # No iteration that would change the network: the rate is tiny.
+        model = quick(max_iter=1, learning_rate=ConstantRate(1e-30), loss=DDCLoss(weights=weights))
+        return model.fit(X, **LINKS).runs_[0]["terms"]
+
+    plain, weighted = terms(), terms(pairs=3, must_link=0.5, cannot_link=0)
+    assert weighted["pairs"] == pytest.approx(3 * plain["pairs"])
+    assert weighted["must_link"] == pytest.approx(plain["must_link"] / 2)
+    assert weighted["cannot_link"] == 0 < plain["cannot_link"]
+    assert weighted["divergence"] == plain["divergence"]

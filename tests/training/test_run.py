@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from ddclust import ConstantRate, Network, Snapshots
 from ddclust.data.batches import BatchSource, Scaling
-from ddclust.networks import MLP, ConvNet
 from ddclust.objective.loss import DDCLoss
 from ddclust.training.checkpoints import RunStore
-from ddclust.training.run import Plan, SnapshotPlan, advance_run, judge, rank_runs, stages
+from ddclust.training.record import Outcome
+from ddclust.training.run import advance_run, judge, stages
+from helpers import plan_of
 
 
 @pytest.fixture
@@ -23,19 +25,7 @@ def source(X):
 
 @pytest.fixture
 def plan(X):
-    return Plan(
-        scaling=Scaling.of(X),
-        network=MLP,
-        n_clusters=3,
-        loss=DDCLoss(),
-        max_iter=30,
-        tol=0.0,
-        patience=None,
-        batch_size=50,
-        learning_rate=1e-3,
-        device=torch.device("cpu"),
-        threads=1,
-    )
+    return plan_of(X)
 
 
 def test_judgement_repeats_exactly_and_leaves_the_module_as_it_was(plan, source):
@@ -55,13 +45,13 @@ def test_judgement_is_the_mean_of_the_batches(plan, source):
     order = np.random.default_rng(0).permutation(150)
     with torch.no_grad():
         outputs = [module(source.batch(indices)) for indices in np.array_split(order, 3)]
-        expected = np.mean([[t.item() for t in plan.loss(h, l.softmax(1))] for h, l in outputs], axis=0)
+        expected = np.mean([[t.item() for t in plan.setup.loss(h, l.softmax(1))] for h, l in outputs], axis=0)
     assert list(terms.values()) == pytest.approx(expected.tolist(), rel=1e-5)
     assert used == len(np.unique(torch.cat([l.argmax(1) for _, l in outputs])))
 
 
 def timeless(state):
-    return {key: value for key, value in state.record.items() if key not in ("seconds", "saves")}
+    return replace(state.record, seconds=0, saves=0)
 
 
 def same(first, second):
@@ -74,17 +64,17 @@ def test_a_run_repeats_exactly(X, plan):
     same(advance_run(X, plan, 0, 7, 30), advance_run(X, plan, 0, 7, 30))
 
 
-@pytest.mark.parametrize("network", [MLP, ConvNet])
+@pytest.mark.parametrize("network", ["mlp", "conv"])
 def test_stages_lead_to_the_same_end_as_one_run(X, plan, network, images):
-    if network is ConvNet:
-        X, plan = images, replace(plan, network=ConvNet, scaling=Scaling.of(images), n_clusters=2)
+    if network == "conv":
+        X, plan = images, plan_of(images, n_clusters=2, network=Network("conv"))
     whole = advance_run(X, plan, 0, 7, 30)
     first = advance_run(X, plan, 0, 7, 11)
-    assert first.record["outcome"] == "running"
-    assert first.record["n_iter"] == 11
+    assert first.record.outcome is Outcome.RUNNING
+    assert first.record.n_iter == 11
     last = advance_run(X, plan, 0, 7, 30, first)
-    assert list(last.record["rungs"]) == ["11", "30"]
-    same(whole, last._replace(record=last.record | {"rungs": whole.record["rungs"]}))
+    assert list(last.record.losses_at) == [11, 30]
+    same(whole, last._replace(record=replace(last.record, losses_at=whole.record.losses_at)))
 
 
 def test_a_run_that_has_ended_is_left_alone(X, plan):
@@ -112,43 +102,27 @@ def test_stop_ends_a_run_gently(X, plan):
             return self.seen == 9
 
     state = advance_run(X, plan, 0, 7, 30, monitor=Monitor())
-    assert state.record["outcome"] == "interrupted"
-    assert state.record["n_iter"] == 9
-    assert np.isfinite(state.record["loss"])
-
-
-def test_ranking():
-    def record(loss, used, outcome="budget"):
-        return {"loss": loss, "clusters_used": used, "outcome": outcome}
-
-    records = [
-        record(0.9, 3),
-        record(0.1, 2),
-        record(None, 0, "failed"),
-        record(0.7, 3, "converged"),
-        record(0.05, 1),
-    ]
-    records.append(record(0.01, 3, "eliminated"))
-    # Full ones by loss, then collapsed ones by loss; failed and eliminated ones not at all.
-    assert rank_runs(records, 3) == [3, 0, 4, 1]
+    assert state.record.outcome is Outcome.INTERRUPTED
+    assert state.record.n_iter == 9
+    assert np.isfinite(state.record.loss)
 
 
 def test_stages_halve_but_keep_enough():
-    assert stages(4, 1, 100, eliminate=True) == [(13, 4), (25, 2), (50, 1), (100, 1)]
-    assert stages(5, 3, 100, eliminate=True) == [(13, 5), (25, 3), (50, 3), (100, 3)]
-    assert stages(1, 1, 1, eliminate=True) == [(1, 1)] * 4
+    assert stages(4, 1, 100, halving=True) == [(13, 4), (25, 2), (50, 1), (100, 1)]
+    assert stages(5, 3, 100, halving=True) == [(13, 5), (25, 3), (50, 3), (100, 3)]
+    assert stages(1, 1, 1, halving=True) == [(1, 1)] * 4
 
 
 def snapshots_of(state):
-    return {name: value for name, value in state.tensors.items() if name.startswith("snapshot.")}
+    return {name: value for name, value in state.tensors.items() if name.startswith("kept.snapshot.")}
 
 
 def test_looking_changes_nothing(X, plan):
-    looking = replace(plan, snapshots=SnapshotPlan((0, 2, 5), np.arange(0, 150, 7)))  # three batches an epoch
+    looking = replace(plan, callbacks=(Snapshots((0, 2, 5)),))  # three batches an epoch
     blind, seeing = advance_run(X, plan, 0, 7, 30), advance_run(X, looking, 0, 7, 30)
     taken = snapshots_of(seeing)
-    assert sorted(taken) == ["snapshot.0", "snapshot.2", "snapshot.5"]
-    assert {tuple(t.shape) for t in taken.values()} == {(22, 3)}
+    assert sorted(taken) == ["kept.snapshot.0", "kept.snapshot.2", "kept.snapshot.5"]
+    assert {tuple(t.shape) for t in taken.values()} == {(150, 3)}
     rest = {name: value for name, value in seeing.tensors.items() if name not in taken}
     same(blind, seeing._replace(tensors=rest))
 
@@ -156,7 +130,7 @@ def test_looking_changes_nothing(X, plan):
 @pytest.mark.parametrize("cut", [1, 5, 6, 7, 15, 29])
 def test_snapshots_survive_a_checkpoint(X, plan, tmp_path, cut):
     """Killed at any iteration, also at that of a snapshot, the run ends with all of them."""
-    looking = replace(plan, snapshots=SnapshotPlan((0, 2, 5, 10), np.arange(150)))
+    looking = replace(plan, callbacks=(Snapshots((0, 2, 5, 10)),))
     undisturbed = advance_run(X, looking, 0, 7, 30)
 
     class StopAt:
@@ -169,15 +143,42 @@ def test_snapshots_survive_a_checkpoint(X, plan, tmp_path, cut):
             return self.seen == cut
 
     store = RunStore(tmp_path)
-    assert advance_run(X, looking, 0, 7, 30, store=store, monitor=StopAt()).record["outcome"] == "interrupted"
+    stopped = advance_run(X, looking, 0, 7, 30, store=store, monitor=StopAt())
+    assert stopped.record.outcome is Outcome.INTERRUPTED
     resumed = advance_run(X, looking, 0, 7, 30, store=RunStore(tmp_path))
     assert len(snapshots_of(resumed)) == 4
     same(undisturbed, resumed)
     same(undisturbed, store.load(0))
 
 
-def test_a_run_that_diverges_says_so_though_it_is_watched(X, plan):
-    wild = replace(plan, learning_rate=1e30, snapshots=SnapshotPlan(tuple(range(10)), np.arange(150)))
+def test_a_run_that_diverges_says_so_though_it_is_watched(X):
+    wild = plan_of(X, callbacks=(Snapshots(range(10)),), learning_rate=ConstantRate(1e30))
     state = advance_run(X, wild, 0, 7, 30)
-    assert state.record["outcome"] == "failed"
-    assert "not finite" in state.record["error"]
+    assert state.record.outcome is Outcome.FAILED
+    assert "not finite" in state.record.error
+
+
+def test_a_run_that_need_not_begin_is_waiting(X, plan):
+    class Stopped:
+        def report(self, run, iteration, loss):
+            raise AssertionError
+
+        def should_stop(self):
+            return True
+
+    state = advance_run(X, plan, 2, 7, 30, monitor=Stopped())
+    assert (state.record.run, state.record.seed, state.record.outcome) == (2, 7, Outcome.WAITING)
+    assert not state.tensors
+
+
+def test_early_stopping_waits_until_the_loss_has_settled(X):
+    from ddclust import EarlyStopping
+
+    impatient = {"max_iter": 600, "early_stopping": EarlyStopping(patience=1, tol=0.9)}
+    sized = DDCLoss(cluster_sizes=(1, 1, 1))
+    plain, waiting = (
+        advance_run(X, plan_of(X, loss=loss, **impatient), 0, 7, 600) for loss in (DDCLoss(), sized)
+    )
+    assert (plain.record.outcome, plain.record.n_iter) == (Outcome.CONVERGED, 2 * 51)
+    # 200 iterations of change; the record that ends at 204 is of both, so those that end at 255 and 306 count.
+    assert (waiting.record.outcome, waiting.record.n_iter) == (Outcome.CONVERGED, 306)
