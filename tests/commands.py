@@ -4,6 +4,7 @@ import sys
 
 from click.testing import CliRunner
 
+from ddclust import DDCLoss
 from ddclust.cli.main import main
 
 # One short run in this process.
@@ -20,8 +21,9 @@ def run(*arguments):
 
 def set_by_options(model):
     """What --criterion, --balance and --sizes set in a model."""
+    loss = DDCLoss() if isinstance(model.loss, str) else model.loss
     return {
-        "criterion": model.selection.criterion,
-        "balance": model.loss.weights.get("orthogonality"),
-        "sizes": model.loss.cluster_sizes,
+        "criterion": model.setup_.criterion,
+        "balance": loss.weights.get("orthogonality"),
+        "sizes": loss.cluster_sizes,
     }

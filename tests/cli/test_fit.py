@@ -175,7 +175,7 @@ def test_balance_goes_with_pairs(vectors):
 
 
 @pytest.mark.parametrize(
-    ("given", "sizes"), [("50,30,20", [50.0, 30.0, 20.0]), ("k-means", "k-means"), (None, None)]
+    ("given", "sizes"), [("50,30,20", (0.5, 0.3, 0.2)), ("k-means", "k-means"), (None, None)]
 )
 def test_sizes_of_clusters(vectors, given, sizes):
     folder, _, _ = vectors
@@ -198,7 +198,7 @@ def test_links_are_read_again_from_another_folder(vectors, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("0,1,2\n", "must have two columns of items, it has 3"),
+        ("0,1,2\n", "must have two columns of items, but it has 3"),
         ("0,1\n2,150\n", "line 2: There is no item '150'; the first of the 150 items is called '0'"),
         ("0,no\n", "line 1: There is no item 'no'"),
         ("0,1\n1,2\n", "cannot_link separates items '0' and '2', but must_link joins them: '0' - '1' - '2'"),

@@ -14,8 +14,8 @@ def test_a_scan(vectors):
     assert result.exit_code == 0, result.output
     assert "The data has 3 known classes, which were not used." in result.output
     assert f"Results: {out}/" in result.output
-    used = json.loads((out / "k-003" / "result.json").read_text())["parameters"]
-    assert (used["n_init"], used["max_iter"], used["random_state"]) == (2, 5, 0)
+    used = json.loads((out / "k-003" / "row.json").read_text())
+    assert (used["setup"]["n_init"], used["setup"]["max_iter"], used["random_state"]) == (2, 5, 0)
     assert run("scan", folder / "blobs.npz", *options, "--quiet").output == ""
 
 
