@@ -18,7 +18,7 @@ from torch import nn
 
 from ddclust.base import NetworkClusterer, all_or_nothing
 from ddclust.choosing.merging import merged_groups, network_tree, renumbered_tree
-from ddclust.choosing.selection import CRITERIA, AllRunsFailedError, Selection, note_agreement, rank_runs
+from ddclust.choosing.selection import CRITERIA, Selection, chosen_runs, note_agreement
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import Items
 from ddclust.data.links import checked_links
@@ -37,7 +37,6 @@ from ddclust.training.checkpoints import RunState, RunStore
 from ddclust.training.engine import run_all
 from ddclust.training.progress import say
 from ddclust.training.rates import ConstantRate, CosineRate
-from ddclust.training.record import RunRecord
 from ddclust.training.setup import Plan, Setup
 from ddclust.training.trainer import EarlyStopping
 from ddclust.trial import try_out
@@ -300,7 +299,9 @@ class DDC(NetworkClusterer):
             if setup.criterion == "agreement":
                 note_agreement(states, plan, source)
             records = [state.record for state in states]
-            voters = self._voters(records)
+            voters, complaints = chosen_runs(records, setup, can_resume=self.checkpoint_dir is not None)
+            for complaint in complaints:
+                warnings.warn(complaint, ConvergenceWarning, stacklevel=3)  # the caller of fit
             for name in OPTIONAL_ATTRIBUTES:
                 self.__dict__.pop(name, None)  # of an earlier fit
             modules = [plan.build_from(states[run].tensors) for run in voters]
@@ -401,36 +402,6 @@ class DDC(NetworkClusterer):
             plan = replace(plan, pairs=replace(plan.pairs, neighbors=neighbors))
         return run_all(X, plan, seeds, n_jobs=self.n_jobs, store=store, verbose=bool(self.verbose))
 
-    def _voters(self, records: list[RunRecord]) -> list[int]:
-        """The runs to keep, best first. Fails if there is none, and warns of everything that is not as asked for."""
-        wanted = self.n_clusters if self.n_final is None else self.n_final
-        ranking = rank_runs(records, wanted, self._criterion)
-        failed = [record for record in records if record.error is not None]
-        is_interrupted = any(record.outcome.is_unfinished for record in records)
-        if not ranking and is_interrupted:
-            raise KeyboardInterrupt
-        if not ranking:
-            raise AllRunsFailedError(f"All {len(records)} runs failed. The first one: {failed[0].error}")
-        complete = [run for run in ranking if records[run].clusters_used >= wanted]
-        voters = (complete or ranking)[: self.n_vote]
-        if failed:
-            _warn(f"{len(failed)} of {len(records)} runs failed. The first one: {failed[0].error}")
-        if not complete:
-            _warn(
-                f"The clustering uses {records[ranking[0]].clusters_used} of the {wanted} clusters asked"
-                " for. More runs (n_init), more iterations (max_iter) or a smaller n_clusters may help."
-            )
-        if is_interrupted:
-            way = "Fit again" if self.checkpoint_dir is not None else "Set checkpoint_dir to be able"
-            _warn(f"Interrupted: the best result so far is kept. {way} to go on from where it stopped.")
-        elif len(voters) < self.n_vote:
-            _warn(f"Only {len(voters)} of {self.n_vote} runs vote: the others failed or left clusters empty.")
-        return voters
-
-    @property
-    def _criterion(self) -> str:
-        return self.selection if isinstance(self.selection, str) else self.selection.criterion
-
     def _keep_or_merge(
         self,
         source: BatchSource,
@@ -460,7 +431,3 @@ class DDC(NetworkClusterer):
 
     def _network_is_built_in(self) -> bool:
         return isinstance(self.network, (str, Network))
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=6)  # the caller of fit

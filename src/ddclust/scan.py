@@ -69,9 +69,9 @@ class Recommendation:
 class Scan:
     """The outcome of a scan: a row of quantities for each number of clusters, and what follows from them.
 
-    A row has ``k``, ``stability``, ``agreements`` (for each restart its mean adjusted Rand index with the others),
-    ``divergence`` (the mean over restarts of that term of the loss on the whole data), ``clusters_used`` (of each
-    restart), and ``seconds``.
+    A row has ``k``, ``stability``, ``agreements`` (for each run its mean adjusted Rand index with the others),
+    ``divergence`` (the mean over runs of that term of the loss on the whole data), ``clusters_used`` (of each
+    run), and ``seconds``.
     """
 
     rows: list[Row]
@@ -86,7 +86,7 @@ def scan(
     folder: str | os.PathLike[str] | None = None,
     on_row: Callable[[Row], None] | None = None,
 ) -> Scan:
-    """Fit restarts for each number of clusters and recommend one. No labels are used.
+    """Make several runs for each number of clusters and recommend a number. No labels are used.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def scan(
     ks : iterable of int, default=range(2, 21)
         The numbers of clusters to try, from 2 on.
     model : DDC, optional
-        What to fit; its ``n_clusters`` and its ways to choose among restarts do not matter. By default
+        The estimator to fit; its ``n_clusters``, ``n_vote`` and ``selection`` are ignored. By default
         ``DDC(n_init=6, max_iter=1000, random_state=0)``.
     folder : path-like, optional
         Where to leave ``scan.json``, ``scan.png``, and a folder for each number. A scan that was killed goes on from
@@ -141,12 +141,13 @@ def scan(
 def recommend(rows: Sequence[Row]) -> Recommendation:
     """What the stabilities of a scan's rows say about the number of clusters.
 
-    - Only numbers count of which most restarts use all clusters.
-    - If not even the best stability is .8, the number is unclear.
-    - Else numbers count as stable whose stability is at most .05 below the best, and it is the largest of them that comes
-      after one that is not. (If a division of the data is stable, coarser ones often are, too, and a finer one says more;
-      but numbers that directly follow it and are as stable mostly divide its clusters further.)
-    - Its confidence is the share of resamplings of the restarts that give the same number. Below .6 it is unclear.
+    - A number counts only if most of its runs use all clusters.
+    - If the best stability is below .8, the number of clusters is unclear.
+    - A number is stable if its stability is at most .05 below the best. Of stable numbers in a row the first counts, since
+      the others mostly split its clusters further. Of several rows the last is recommended, since a finer division
+      that is stable says more than a coarser one.
+    - The confidence is the share of resamplings of the runs that give the same number. If it is below .6, the number is
+      unclear.
 
     Parameters
     ----------
@@ -159,31 +160,29 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     >>> recommend(rows).n_clusters, recommend(rows).confidence
     (3, 1.0)
     >>> recommend(rows[:1])
-    Recommendation(n_clusters=None, confidence=1.0, reason='no number of clusters is found again by restarts: the best stability is 0.50, at k = 2')
+    Recommendation(n_clusters=None, confidence=1.0, reason='no number of clusters is found again by other runs: the best stability is 0.50, at k = 2')
     """
     ks = np.array([row["k"] for row in rows])
     counts = np.array([statistics.median_low(row["clusters_used"]) == row["k"] for row in rows])
     stability = np.array([np.mean(row["agreements"]) for row in rows])
     if not counts.any():
-        return Recommendation(None, 1.0, "most restarts leave clusters empty, whatever their number")
+        return Recommendation(None, 1.0, "most runs leave clusters empty, whatever their number")
     found = int(_choices(ks, stability[None], counts)[0])
     repeated = _choices(ks, _resampled(rows), counts)
     confidence = float((repeated == found).mean())
     best = int(np.where(counts, stability, -np.inf).argmax())
     if found == 0:
         reason = (
-            "no number of clusters is found again by restarts: the best stability is"
+            "no number of clusters is found again by other runs: the best stability is"
             f" {stability[best]:.2f}, at k = {ks[best]}"
         )
         return Recommendation(None, confidence, reason)
-    at = f"restarts with k = {found} agree by {stability[ks == found][0]:.2f}"
+    at = f"runs with k = {found} agree by {stability[ks == found][0]:.2f}"
     if confidence < CONFIDENT:
         others, frequency = np.unique(repeated[repeated != found], return_counts=True)
-        rival = int(others[frequency.argmax()])
-        what = f"k = {rival}" if rival else "none"
-        return Recommendation(
-            None, confidence, f"{at}, but with a few other restarts the answer might be {what}"
-        )
+        other = int(others[frequency.argmax()])
+        what = f"k = {other}" if other else "none"
+        return Recommendation(None, confidence, f"{at}, but with a few other runs the answer might be {what}")
     alike = ks[counts & (stability >= stability[best] - ALIKE)]
     for kind, others in (("coarser", alike[alike < found]), ("finer", alike[alike > found])):
         if len(others):
@@ -206,10 +205,10 @@ def _choices(
 
 
 def _resampled(rows: Sequence[Row]) -> NDArray[np.float64]:
-    """Stabilities as other restarts might have given them, of shape (resamplings, rows).
+    """Stabilities that other runs might have given, of shape (resamplings, rows).
 
-    A bootstrap of the restarts. The stability is a mean over pairs, and both of a pair are drawn: hence twice the
-    deviation of the mean over restarts.
+    A bootstrap of the runs. The stability is a mean over pairs, and both of a pair are drawn: hence twice the
+    deviation of the mean over runs.
     """
     rng = np.random.default_rng(0)
     columns = []
@@ -228,9 +227,7 @@ def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
     if numbers[-1] > n:
         raise ScanError(f"There are {n} items, too few for {numbers[-1]} clusters; scan smaller numbers.")
     if model.n_init < 2:
-        raise ScanError(
-            f"A scan compares restarts, so it needs at least two of them, got n_init={model.n_init}."
-        )
+        raise ScanError(f"A scan compares runs, so it needs at least two of them, got n_init={model.n_init}.")
     return numbers
 
 

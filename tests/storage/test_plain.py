@@ -47,7 +47,7 @@ from helpers import Small, own_loss
         *BUILT_IN.values(),
         [Affine(rotation=5), EarlyStopping()],
     ],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", None) or repr(value),
 )
 def test_round_trip(value):
     again = from_plain(json.loads(json.dumps(to_plain(value), allow_nan=False)), SAVED_TYPES)
@@ -72,7 +72,7 @@ def test_round_trip(value):
         (own_loss, {"custom": "helpers.own_loss"}),
         (Small, {"custom": "helpers.Small"}),
     ],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", None) or repr(value),
 )
 def test_everything_becomes_plain(value, expected):
     plain = to_plain(value)

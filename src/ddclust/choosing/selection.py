@@ -16,7 +16,7 @@ from ddclust.objective.pairs import PAIRS
 from ddclust.training.checkpoints import RunState
 from ddclust.training.inference import CHUNK, evaluation_mode, outputs, padded_batches
 from ddclust.training.record import RunRecord
-from ddclust.training.setup import Plan
+from ddclust.training.setup import Plan, Setup
 from ddclust.training.trainer import Source
 
 # Runs are compared by their labels of at most so many items, enough for two digits.
@@ -74,6 +74,48 @@ def rank_runs(records: Sequence[RunRecord], n_clusters: int, criterion: str = "l
             badness(records[place], criterion),
         ),
     )
+
+
+def chosen_runs(
+    records: Sequence[RunRecord], setup: Setup, *, can_resume: bool = False
+) -> tuple[list[int], list[str]]:
+    """Positions of the runs to keep, best first, and complaints about everything that is not as asked for.
+
+    Raises
+    ------
+    AllRunsFailedError
+        No run can be used.
+    KeyboardInterrupt
+        The fit was interrupted before any run could be used.
+    """
+    wanted = setup.n_clusters if setup.n_final is None else setup.n_final
+    ranking = rank_runs(records, wanted, setup.criterion)
+    failed = [record for record in records if record.error is not None]
+    is_interrupted = any(record.outcome.is_unfinished for record in records)
+    if not ranking and is_interrupted:
+        raise KeyboardInterrupt
+    if not ranking:
+        raise AllRunsFailedError(f"All {len(records)} runs failed. The first one: {failed[0].error}")
+    complete = [run for run in ranking if records[run].clusters_used >= wanted]
+    voters = (complete or ranking)[: setup.n_vote]
+    complaints = []
+    if failed:
+        complaints.append(f"{len(failed)} of {len(records)} runs failed. The first one: {failed[0].error}")
+    if not complete:
+        complaints.append(
+            f"The clustering uses {records[ranking[0]].clusters_used} of the {wanted} clusters asked"
+            " for. More runs (n_init), more iterations (max_iter) or a smaller n_clusters may help."
+        )
+    if is_interrupted:
+        way = "Fit again" if can_resume else "Set checkpoint_dir to be able"
+        complaints.append(
+            f"Interrupted: the best result so far is kept. {way} to go on from where it stopped."
+        )
+    elif len(voters) < setup.n_vote:
+        complaints.append(
+            f"Only {len(voters)} of {setup.n_vote} runs vote: the others failed or left clusters empty."
+        )
+    return voters, complaints
 
 
 def badness(record: RunRecord, criterion: str) -> float:
