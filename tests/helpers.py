@@ -1,5 +1,6 @@
 """What several test files use: small fits and batches, a network and a loss of a user's own, fits that are cut off."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from torch import nn
 
 from ddclust import DDC, ConstantRate, DDCLoss, Network
 from ddclust.data.batches import Scaling
+from ddclust.storage.model_folder import description_digest
 from ddclust.training.setup import Plan, Setup
 
 TORTURE = Path(__file__).parent / "torture.py"
@@ -120,7 +122,24 @@ def interrupted_fit(model, X, monkeypatch, moment):
 
 
 def edit(path, **changes):
+    """Change entries of a saved model's description, digests included; gives what it was before."""
+    description = json.loads((path / "model.json").read_text())
+    (path / "model.json").write_text(json.dumps(description | changes))
+    seal(path)
+    return description
+
+
+def tensors_file(path):
+    """The file of a saved model's tensors."""
+    return next(path.glob("tensors*.safetensors"))
+
+
+def seal(path):
+    """Make the digests of a model fit its files again, as somebody would who tampers with it."""
     file = path / "model.json"
     description = json.loads(file.read_text())
-    file.write_text(json.dumps(description | changes))
-    return description
+    if "sha256" in description:
+        del description["sha256"]
+        description["tensors"]["sha256"] = hashlib.sha256(tensors_file(path).read_bytes()).hexdigest()
+        description["sha256"] = description_digest(description)
+        file.write_text(json.dumps(description))

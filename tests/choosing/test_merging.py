@@ -1,7 +1,5 @@
 """Merging: by hand, against naive recomputation, and as part of the estimator."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -23,7 +21,7 @@ from ddclust.show import plots
 from ddclust.show.explain import explain
 from ddclust.show.report import report_page
 from ddclust.storage.model_folder import ModelFormatError
-from helpers import OneTerm, own_loss, quick
+from helpers import OneTerm, edit, own_loss, quick
 
 
 @pytest.fixture
@@ -222,8 +220,7 @@ def test_merged_models_are_saved_whole(merged, tmp_path):
 )
 def test_damaged_merging_is_refused(merged, tmp_path, name, value, message):
     merged[0].save(tmp_path / "model")
-    file = tmp_path / "model" / "model.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {name: value}))
+    edit(tmp_path / "model", **{name: value})
     with pytest.raises(ModelFormatError, match=message):
         DDC.load(tmp_path / "model")
 

@@ -15,6 +15,7 @@ from ddclust.data.views import ViewItems, is_views, scaling_of_views
 from ddclust.datasets import load_digits
 from ddclust.networks import ConvNet, MultiViewNet, ViewsNetwork
 from ddclust.storage.model_folder import ModelFormatError
+from helpers import edit
 from helpers import quick as quick_fit
 
 quick = partial(quick_fit, max_iter=5)
@@ -162,8 +163,7 @@ def test_what_is_a_list_of_views():
 
 def test_damaged_shapes_of_views_are_noticed(views, tmp_path):
     quick().fit(views).save(tmp_path / "m")
-    file = next((tmp_path / "m").glob("*.json"))
-    file.write_text(file.read_text().replace('"view_shapes": [\n  [\n   5', '"view_shapes": [\n  [\n   6'))
+    edit(tmp_path / "m", view_shapes=[[6], [5]])
     with pytest.raises(ModelFormatError):
         DDC.load(tmp_path / "m")
 

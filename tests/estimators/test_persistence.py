@@ -15,7 +15,7 @@ from ddclust.objective.loss import TERMS
 from ddclust.saving import params_from_plain
 from ddclust.storage.model_folder import ModelFormatError
 from ddclust.training.record import Outcome, RunRecord
-from helpers import Small, edit, own_loss, quick
+from helpers import Small, edit, own_loss, quick, seal, tensors_file
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_round_trip(fitted):
 
 
 def test_only_json_and_safetensors(fitted):
-    assert sorted(file.name for file in fitted[2].iterdir()) == ["model.json", "tensors.safetensors"]
+    assert sorted(file.suffix for file in fitted[2].iterdir()) == [".json", ".safetensors"]
     assert json.loads((fitted[2] / "model.json").read_text())["format_version"] == 2
 
 
@@ -145,19 +145,21 @@ def test_wrong_parameters_are_refused(copied):
 
 
 def test_wrong_shape_is_named(copied):
-    file = copied / "tensors.safetensors"
+    file = tensors_file(copied)
     tensors = load_file(file)
     save_file({**tensors, "network0.head.output.bias": torch.zeros(7)}, file)
+    seal(copied)
     with pytest.raises(ModelFormatError, match=r"head.output.bias.*\(7,\).*expected \(2,\)"):
         DDC.load(copied)
     del tensors["network0.head.output.bias"]
     save_file(tensors, file)
+    seal(copied)
     with pytest.raises(ModelFormatError, match="lacks the tensor 'head.output.bias'"):
         DDC.load(copied)
 
 
 def test_wrong_tensors_are_refused(copied):
-    file = copied / "tensors.safetensors"
+    file = tensors_file(copied)
     tensors = load_file(file)
     n = len(tensors["agreement"])
     for change in (
@@ -173,6 +175,7 @@ def test_wrong_tensors_are_refused(copied):
         {"network1.head.output.bias": torch.zeros(2, dtype=torch.int8)},
     ):
         save_file(tensors | change, file)
+        seal(copied)
         with pytest.raises(ModelFormatError):
             DDC.load(copied)
 
@@ -240,7 +243,8 @@ def test_pickle_in_place_of_tensors_is_not_run(copied, tmp_path):
         def __reduce__(self):
             return (os.mkdir, (str(tmp_path / "boom"),))
 
-    (copied / "tensors.safetensors").write_bytes(pickle.dumps(Bomb()))
+    tensors_file(copied).write_bytes(pickle.dumps(Bomb()))
+    seal(copied)
     with pytest.raises(ModelFormatError):
         DDC.load(copied)
     assert not (tmp_path / "boom").exists()

@@ -2,10 +2,13 @@
 
 import json
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from ddclust.storage import atomic, model_folder
 from ddclust.storage.model_folder import ModelFormatError, check_tensors, load_model, new_folder, save_model
 
 
@@ -23,20 +26,85 @@ def test_interrupted_writing_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
-def test_missing_file_is_named(copied, name):
-    (copied / name).unlink()
-    with pytest.raises(ModelFormatError, match=f"{name} is missing"):
+@pytest.mark.parametrize("pattern", ["model.json", "*.safetensors"])
+def test_missing_file_is_named(copied, pattern):
+    file = next(copied.glob(pattern))
+    file.unlink()
+    with pytest.raises(ModelFormatError, match=f"{file.name} is missing"):
         load_model(copied)
 
 
-@pytest.mark.parametrize("name", ["model.json", "tensors.safetensors"])
+@pytest.mark.parametrize("pattern", ["model.json", "*.safetensors"])
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.99])
-def test_truncated_file_is_named(copied, name, share):
-    content = (copied / name).read_bytes()
-    (copied / name).write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(ModelFormatError, match=f"{name}.*truncated"):
+def test_truncated_file_is_named(copied, pattern, share):
+    file = next(copied.glob(pattern))
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ModelFormatError, match=f"{file.name}.*truncated"):
         load_model(copied)
+
+
+def test_every_flipped_bit_is_noticed(copied):
+    rng = np.random.default_rng(0)
+    for file in copied.iterdir():
+        content = bytearray(file.read_bytes())
+        for place in rng.choice(len(content), 100, replace=False).tolist():
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << int(rng.integers(8))
+            file.write_bytes(flipped)
+            try:
+                found = load_model(copied)[0]
+            except ModelFormatError as error:
+                assert str(copied) in str(error)
+            else:  # white space of the JSON, or the case of an escape, carries no meaning
+                file.write_bytes(content)
+                assert found == load_model(copied)[0]
+        file.write_bytes(content)
+
+
+def test_overwriting_leaves_the_old_or_the_new_model_whatever_fails(copied, monkeypatch):
+    """Every write, sync, rename and removal fails once, or the process ends there; what is left can be loaded."""
+    before, points = load_model(copied)[0], 0
+    calls = ("write_file", "write_json", "sync_folder")
+    for exception in (OSError, KeyboardInterrupt):
+        for moment in range(1, 30):
+            counter = {"left": moment}
+
+            def failing(real, counter=counter, exception=exception):
+                def call(*arguments, **named):
+                    counter["left"] -= 1
+                    if counter["left"] == 0:
+                        raise exception
+                    return real(*arguments, **named)
+
+                return call
+
+            with monkeypatch.context() as patch:
+                for module in (atomic, model_folder):
+                    for name in calls:
+                        if hasattr(module, name):
+                            patch.setattr(module, name, failing(getattr(module, name)))
+                patch.setattr(os, "fsync", failing(os.fsync))
+                patch.setattr(Path, "replace", failing(Path.replace))
+                patch.setattr(Path, "unlink", failing(Path.unlink))
+                try:
+                    save_model(copied, {"estimator": "new"}, {"a": torch.zeros(3)}, overwrite=True)
+                    done = counter["left"] > 0
+                except (OSError, KeyboardInterrupt):
+                    done = False
+            points += not done
+            found = load_model(copied)[0]
+            assert found["estimator"] == "new" or found == before
+            save_model(
+                copied,
+                {k: v for k, v in before.items() if k not in ("format", "format_version", "tensors")},
+                {"a": torch.arange(500.0)},
+                overwrite=True,
+            )
+            assert len(list(copied.iterdir())) == 2
+            if done:
+                break
+    assert points >= 12
 
 
 @pytest.mark.parametrize("content", [b"[1, 2]", b'{"a": 1}', b"\xff\xfe", b"null"])

@@ -85,10 +85,10 @@ def _write_model(folder: Path, description: dict[str, Any], tensors: dict[str, T
         "tensors": {"file": file, "sha256": digest},
         **description,
     }
-    write_json(folder / DESCRIPTION_FILE, {**described, "sha256": _digest(described)})
+    write_json(folder / DESCRIPTION_FILE, {**described, "sha256": description_digest(described)})
 
 
-def _digest(description: dict[str, Any]) -> str:
+def description_digest(description: dict[str, Any]) -> str:
     """The digest of a description, whatever the layout of its file."""
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
@@ -109,7 +109,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise ModelFormatError(f"{str(folder)!r} is not a complete model: {file.name} is missing.")
     content = file.read_bytes()
     if "sha256" in named and hashlib.sha256(content).hexdigest() != named["sha256"]:
-        raise ModelFormatError(f"{str(file)!r} is damaged: its content differs from what was saved.")
+        raise ModelFormatError(
+            f"{str(file)!r} is damaged or truncated: its content differs from what was saved."
+        )
     try:
         return description, load(content)
     except (SafetensorError, ValueError) as error:
@@ -137,7 +139,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} was saved by a newer ddclust (format {version}, this one reads up to"
             f" {FORMAT_VERSION}); upgrade ddclust to load it."
         )
-    if version > 1 and description.pop("sha256", None) != _digest(description):
+    if version > 1 and description.pop("sha256", None) != description_digest(description):
         raise ModelFormatError(f"{str(file)!r} is damaged: its content differs from what was saved.")
     return description
 
