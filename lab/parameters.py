@@ -14,10 +14,12 @@ from typing import Any
 
 from ddclust.ddc import DDC
 from ddclust.saving import SAVED_TYPES
+from ddclust.snapshots import Snapshots
 from ddclust.storage.plain import from_plain
 from lab.networks import FACTORIES
 
 Params = Mapping[str, Any]
+TYPES = {**SAVED_TYPES, "Snapshots": Snapshots}
 TERMS = ("divergence", "orthogonality", "corners", "pairs", "must_link", "cannot_link")
 
 
@@ -135,7 +137,7 @@ def model_of(
 ) -> DDC:
     """The estimator with these parameters."""
     full = in_full(params)
-    values = {name: from_plain(_without_equal_starts(value), SAVED_TYPES) for name, value in full.items()}
+    values = {name: from_plain(_without_equal_starts(value), TYPES) for name, value in full.items()}
     return DDC(
         n_clusters,
         **values | {"network": network_factory(params) or values["network"]},

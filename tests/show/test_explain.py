@@ -307,7 +307,7 @@ def test_the_command_line_explains_images(images, tmp_path, monkeypatch):
     unknown = ddclust("explain", "model", "photos", "--items", "p03.png,q")
     assert (unknown.exit_code, unknown.stdout) == (2, "")
     assert unknown.stderr == (
-        "Error: There is no item 'q'; the first of the 12 items is called 'p00.png', and they are numbered from 0.\n"
+        "Error: There is no item 'q'; the first of the 12 items is called 'p00.png', and items are numbered from 0.\n"
     )
     assert ddclust("explain", "model", "photos", "--items", "3,p07.png", "--out", "by-number").exit_code == 0
     pictures = [Path(folder, "explanation.png").read_bytes() for folder in ("seen", "by-number")]

@@ -45,7 +45,7 @@ def test_the_order_of_calls(blobs):
         epochs = [("epoch", run, 2 * e, e, 50 if e == 25 else None) for e in range(1, 28)]
         assert own[1:-1] == epochs  # the 28th did not end
         assert own[-1] == ("end", run, 55, 27, Outcome.BUDGET, model.runs_[run]["loss"])
-    assert calls[-1] == ("log", "fit", 1, [{}])
+    assert calls[-1] == ("log", "fit", 2, [{}, {}])
     assert [call[2] for call in calls if call[1] == "begin"] == [0, 1]
 
 
@@ -147,11 +147,12 @@ class Keeps(Callback):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_is_kept_comes_back_for_the_voters(blobs, n_jobs):
+def test_what_is_kept_comes_back_for_every_run(blobs, n_jobs):
     X, _ = blobs
     model = quick(n_init=3, n_vote=2, max_iter=10, n_jobs=n_jobs, callbacks=[Keeps()]).fit(X)
-    assert len(model.kept_) == 2
-    for kept, module in zip(model.kept_, model.modules_, strict=True):
+    assert len(model.kept_) == 3
+    for run, module in zip(model.voters_, model.modules_, strict=True):
+        kept = model.kept_[run]
         assert sorted(kept) == [*(f"bias.{epoch}" for epoch in range(6)), "end"]
         # Each is a copy of that moment, not the weights that training changes.
         assert not np.array_equal(kept["bias.1"], kept["bias.2"])
