@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ddclust.choosing.selection import Selection
 from ddclust.data.batches import BatchSource, Scaling, input_shape
@@ -25,6 +25,9 @@ from ddclust.training.rates import ConstantRate, CosineRate, Rate
 from ddclust.training.setup import Setup
 from ddclust.training.trainer import EarlyStopping
 
+if TYPE_CHECKING:
+    from ddclust.ddc import DDC
+
 AUTO = "auto"
 # First learning rates by kind of network: without pairs, with pairs, and with pairs of sparse items.
 RATES = {"conv": 1e-3, "mlp": 1e-5}
@@ -38,25 +41,6 @@ PAIRS_START_ORTHOGONALITY, PAIRS_ORTHOGONALITY = 50.0, 5.0
 # classes and merge small ones.
 SIZED_ORTHOGONALITY = 25.0
 MOST_BYTES = 2 * 2**30  # of dense items as float32, up to which neighbours are searched in memory
-
-
-class Parameters(Protocol):
-    """The parameters of :class:`ddclust.DDC`."""
-
-    n_clusters: int
-    n_final: int | None
-    network: Any
-    loss: Any
-    augment: Any
-    neighbors: Any
-    n_init: int
-    n_vote: int
-    selection: Any
-    max_iter: int
-    batch_size: int
-    learning_rate: Any
-    early_stopping: Any
-    device: Any
 
 
 class PairsOf(NamedTuple):
@@ -75,7 +59,7 @@ TEXT_PAIRS = PairsOf(Dropout(0.8), 20)
 VECTOR_PAIRS = PairsOf(None, 10)
 
 
-def resolve(params: Parameters, X: Items, scaling: Scaling) -> Setup:
+def resolve(params: DDC, X: Items, scaling: Scaling) -> Setup:
     """Everything that a fit of X depends on."""
     views = X.view_shapes if isinstance(X, ViewItems) else None
     network = resolved_network(params.network, tuple(X.shape[1:]), views)

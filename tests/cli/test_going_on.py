@@ -69,6 +69,7 @@ def data(tmp_path):
 OPTIONS = ["--from", "2", "--to", "4", "--runs", "4", "--jobs", "1", "--learning-rate", "1e-3"]
 
 
+@pytest.mark.slow
 def test_the_command(data):
     out = data / "scan"
     result = CliRunner().invoke(

@@ -81,6 +81,7 @@ def test_options_of_one_method_do_not_concern_another(compared):
     assert times(folder) == before
 
 
+@pytest.mark.slow
 def test_fits_and_choice_are_the_same_without_the_truth(compared, tmp_path):
     X, _, folder, _, _ = compared
     rows = compare(X, 3, tmp_path / "blind", methods=["k-means"], runs=3)
@@ -148,6 +149,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["diary.txt"]
 
 
+@pytest.mark.slow
 def test_parameters_of_a_method_are_handed_to_each_of_its_choices(tmp_path):
     X, y = make_blobs(60, centers=2, random_state=0)
     given = {"dec": {"layers": [5, 2], "layer_iter": 3, "finetune_iter": 4, "max_iter": 5}}
@@ -189,6 +191,7 @@ def test_a_fit_that_fails_is_a_row_that_says_so(tmp_path):
     assert "n_clusters=5" in entry["failures"][0]["error"]
 
 
+@pytest.mark.slow
 def test_sparse_data_with_long_indices(tmp_path):
     X = scipy.sparse.random_array((60, 20), density=0.3, format="csr", random_state=0)
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
@@ -205,6 +208,7 @@ def test_sparse_data(tmp_path):
     assert entry["fits"] == 1, entry
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_the_same(tmp_path):
     command = [Path(sys.executable).parent / "ddclust", "compare", "circles", "-k", "2", "--out"]
     options = ["--methods", "ddc", "--runs", "1", "--max-iter", "400", "-q"]

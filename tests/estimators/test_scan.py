@@ -80,6 +80,7 @@ def test_the_last_number_is_said_to_be_the_last():
     assert "larger ones may be worth a scan" in recommend(rows_of({2: 0.5, 3: 0.97})).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [3, 4])
 def test_obvious_groups_are_found(n_groups):
     centers = [[0, 0], [9, 0], [0, 9], [9, 9]][:n_groups]
@@ -89,6 +90,7 @@ def test_obvious_groups_are_found(n_groups):
     assert found.recommendation.confidence > 0.8
 
 
+@pytest.mark.slow
 def test_a_uniform_cloud_is_unclear(rng):
     found = scan(rng.random((200, 2)), (2, 3, 5), model=quick())
     assert found.recommendation.n_clusters is None

@@ -120,6 +120,7 @@ run_cell(cell, Place(Path(sys.argv[1])), n_jobs=1)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_cell_goes_on_and_ends_the_same(tmp_path):
     killed, undisturbed = Place(tmp_path / "killed"), Place(tmp_path / "undisturbed")
     cell = ring(Fits(LONG))

@@ -269,6 +269,7 @@ def test_whatever_can_be_fitted_has_a_report(kind, tmp_path):
         assert captions[3:5] == ["word3 cat mouse", "word4 stock mouse"]
 
 
+@pytest.mark.slow
 def test_many_items_and_clusters_give_a_small_page():
     """A million items, by a model that was told so: what is shown is a sample, and the page says so."""
     rng = np.random.default_rng(0)

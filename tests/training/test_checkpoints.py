@@ -39,6 +39,7 @@ def test_stopped_in_the_middle_of_a_write(blobs, tmp_path, monkeypatch, moment, 
     assert_same(model.fit(X), undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [3, 8, 30])
 def test_snapshots_go_on_too(rng, tmp_path, monkeypatch, moment):
     """Also those of seeds left to chance, which are found in the folder."""
@@ -71,6 +72,7 @@ def test_a_finished_fit_is_read_not_repeated(blobs, tmp_path, monkeypatch):
     assert_same(quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path).fit(X), model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "garbage", "delete"])
 @pytest.mark.parametrize("which", ["newer", "older", "both"])
 def test_damaged_checkpoints_are_noticed(blobs, tmp_path, monkeypatch, damage, which):

@@ -62,6 +62,7 @@ class DiesOnce:
         return MLP(input_shape, n_clusters)
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_dead_worker_are_repeated(blobs, tmp_path):
     X, _ = blobs
     factory = DiesOnce(str(tmp_path / "died"))
