@@ -9,6 +9,7 @@ import ddclust
 
 PACKAGE = Path(ddclust.__file__).parent
 ROOMS = [
+    "progress",
     "storage",
     "data",
     "datasets",

@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
-from tqdm import tqdm
 
 from ddclust.choosing.consensus import Vote, aligning_order, averaged_with_neighbors, combine
 from ddclust.choosing.merging import merged_assignments
@@ -32,6 +31,7 @@ from ddclust.data.validation import (
 )
 from ddclust.data.views import is_views
 from ddclust.earlier_formats import upgraded
+from ddclust.progress import Bar
 from ddclust.saving import describe, params_from_plain, params_to_plain, restore
 from ddclust.storage.model_folder import ModelFormatError, load_model, save_model
 from ddclust.training.inference import outputs
@@ -221,7 +221,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             raise ValueError(
                 f"X is texts, but this {type(self).__name__} was fitted on items of shape {self.item_shape_}."
             )
-        shown = tqdm(texts, unit="text", desc="counting words", delay=2, disable=not self.verbose)
+        shown = Bar(texts, unit="text", desc="counting words", delay=2, disable=not self.verbose)
         vectors = self.vectorizer_.fit_transform(shown) if reset else self.vectorizer_.transform(shown)
         wordless = int((np.diff(vectors.indptr) == 0).sum())
         if wordless:
@@ -313,7 +313,7 @@ def _probabilities(
 ) -> Iterator[NDArray[np.float32]]:
     """The soft assignments by each network, its outputs in an order of their own."""
     total = len(source) * len(modules)
-    with tqdm(total=total, unit="item", desc="assigning", delay=2, disable=not verbose) as bar:
+    with Bar(total=total, unit="item", desc="assigning", delay=2, disable=not verbose) as bar:
         for module, order in zip(modules, orders, strict=True):
             probabilities = np.empty((len(source), len(order)), dtype=np.float32)
             for rows, _, logits in outputs(module, source):

@@ -31,11 +31,11 @@ from ddclust.objective.augment import BUILT_IN, Augmentation
 from ddclust.objective.loss import DDCLoss
 from ddclust.objective.objective import ClusteringLoss
 from ddclust.objective.pairs import Pairs
+from ddclust.progress import say
 from ddclust.storage.plain import to_plain
 from ddclust.training.callbacks import Callback, kept_arrays
 from ddclust.training.checkpoints import RunState, RunStore
 from ddclust.training.engine import run_all
-from ddclust.training.progress import say
 from ddclust.training.rates import ConstantRate, CosineRate
 from ddclust.training.setup import Plan, Setup
 from ddclust.training.trainer import EarlyStopping

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from tqdm import tqdm
 
 from ddclust.baselines.spectral import given_or_found_neighbors, spectral_clusters
 from ddclust.baselines.vectors import VectorClusterer
 from ddclust.data.neighbors import Neighbors
 from ddclust.data.validation import Interval, fit_context
+from ddclust.progress import Bar
 
 CHUNK_BYTES = 64 * 2**20
 
@@ -140,7 +140,7 @@ def global_matrix(
     n, k = cliques.shape
     local = np.empty((n, k, k))
     step = max(CHUNK_BYTES // (8 * k * X.shape[1]), 1)
-    with tqdm(total=n, unit="clique", desc="local models", delay=2, disable=not verbose) as bar:
+    with Bar(total=n, unit="clique", desc="local models", delay=2, disable=not verbose) as bar:
         for start in range(0, n, step):
             block = cliques[start : start + step]
             local[start : start + step] = local_matrices(_gathered(X, block), reg_lambda)

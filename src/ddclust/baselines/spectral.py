@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, aslinearoperator, eigsh, lobpcg
 from sklearn.exceptions import ConvergenceWarning
-from tqdm import tqdm
 
 from ddclust.choosing.metrics import order_by_size
 from ddclust.data.neighbors import Neighbors, nearest_neighbors
+from ddclust.progress import Bar
 
 DENSE_UP_TO = 1000  # items up to which the eigenvectors are computed from a dense n x n matrix
 DENSE_AT_WORST = 5000  # items up to which they are if the iteration fails
@@ -104,7 +104,7 @@ def smallest_eigenvectors(
     n = M.shape[0]
     if n <= max(DENSE_UP_TO, 2 * n_vectors + 1):
         return _from_dense(aslinearoperator(M), 0, n_vectors)
-    with tqdm(unit="product", desc="finding eigenvectors", delay=2, disable=not verbose) as bar:
+    with Bar(unit="product", desc="finding eigenvectors", delay=2, disable=not verbose) as bar:
 
         def largest(known: NDArray) -> Eigenpairs:
             return _lanczos(_flipped(aslinearoperator(M), ceiling, known, bar.update), n_vectors, rng, tol)

@@ -5,6 +5,8 @@ Only this package reads arguments and prints. Heavy imports wait inside the comm
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import Any
 
 import click
@@ -19,6 +21,7 @@ from ddclust.cli.predict import predict
 from ddclust.cli.report import report
 from ddclust.cli.runs import runs
 from ddclust.cli.scan import scan
+from ddclust.progress import TolerantStream
 
 SECTIONS = {
     "Cluster": (fit, resume, runs, scan),
@@ -43,7 +46,10 @@ class FriendlyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with contextlib.redirect_stderr(
+                TolerantStream(sys.stderr)
+            ):  # notes that nobody reads stop nothing
+                return super().invoke(ctx)
         except BrokenPipeError:  # the reader of the output, such as head, has seen enough; click ends quietly
             raise
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:

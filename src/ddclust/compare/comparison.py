@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from ddclust.choosing.metrics import known_classes
 from ddclust.compare.job import Job, Result, data_file
@@ -31,6 +30,7 @@ from ddclust.compare.table import (
     write_tables,
 )
 from ddclust.data.items import fingerprint
+from ddclust.progress import Bar
 from ddclust.results import versions
 from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
 
@@ -138,7 +138,7 @@ def compare(
     with Workspace(folder, COMPARISON).claimed(identity, rows=[]):
         with data_file(folder, data) as file:
             jobs = list(protocol.jobs(methods, n_clusters, file, folder))
-            with tqdm(jobs, unit="fit", disable=not verbose) as bar:
+            with Bar(jobs, unit="fit", disable=not verbose) as bar:
                 for job in bar:
                     bar.set_description(job.method)
                     if not is_made(job, budget):
@@ -165,7 +165,7 @@ def _known_methods(methods: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(methods))
 
 
-def _show(bar: tqdm, seconds: float, used: int) -> None:
+def _show(bar: Bar, seconds: float, used: int) -> None:
     """Show the time and memory of the fit under way."""
     bar.set_postfix(seconds=int(seconds), MB=used >> 20, refresh=False)
     bar.update(0)

@@ -12,10 +12,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
-from tqdm import tqdm
 
 from ddclust.data.batches import BatchSource
 from ddclust.data.items import SparseItems
+from ddclust.progress import Bar
 
 CHUNK_ROWS = 4096  # queries at a time: enough work for all cores, and a progress bar that moves
 DIFFERENCE_BYTES = 64 * 2**20
@@ -176,7 +176,7 @@ def _approximate(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.in
     # The descent needs a graph with enough neighbours, of which only the nearest are kept.
     n_sought = max(n_neighbors + 1, SOUGHT_NEIGHBORS)
     n = X.shape[0]
-    with tqdm(total=n, unit="item", desc="finding neighbours", disable=not verbose) as bar:
+    with Bar(total=n, unit="item", desc="finding neighbours", disable=not verbose) as bar:
         found, _ = NNDescent(X, n_neighbors=n_sought, random_state=0).neighbor_graph
         bar.update(n)
     rows = np.arange(n)
@@ -212,7 +212,7 @@ def _found(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
     n = X.shape[0]
     search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
     indices = np.empty((n, n_neighbors), dtype=np.int64)
-    with tqdm(total=n, unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:
+    with Bar(total=n, unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:
         for start in range(0, n, CHUNK_ROWS):
             rows = np.arange(start, min(start + CHUNK_ROWS, n))
             found = search.kneighbors(X[rows[0] : rows[-1] + 1], return_distance=False)

@@ -1,9 +1,7 @@
-"""One progress bar for all runs of a fit. Output that fails, to a pager that was quit say, never stops a fit."""
+"""One progress bar for all runs of a fit."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,13 +9,11 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from ddclust.progress import Bar
 from ddclust.training.record import RunRecord
 
 POLL_SECONDS = 0.2
-# What writing to a standard error that is gone, full or closed raises.
-OUTPUT_ERRORS = (OSError, ValueError)
 
 
 class Progress(Protocol):
@@ -27,12 +23,6 @@ class Progress(Protocol):
 
     @property
     def values(self) -> NDArray[np.float64] | None: ...
-
-
-def say(message: str) -> None:
-    """A line on standard error, beside any progress bar."""
-    with contextlib.suppress(*OUTPUT_ERRORS):
-        tqdm.write(message, file=sys.stderr)
 
 
 @contextmanager
@@ -46,21 +36,17 @@ def progress_bar(board: Progress, max_iter: int, verbose: bool) -> Iterator[Call
     ended: dict[int, int] = {}
     finished = threading.Event()
 
-    try:
-        bar = tqdm(total=board.n_runs * max_iter, unit="it")
-    except OUTPUT_ERRORS:
-        bar = tqdm(disable=True)
+    bar = Bar(total=board.n_runs * max_iter, unit="it")
 
     def refresh() -> None:
         done = values[:-1, 0].copy()
         done[list(ended)] = list(ended.values())
         losses = values[:-1, 1][values[:-1, 0] > 0]
-        with contextlib.suppress(*OUTPUT_ERRORS):
-            bar.total = int(planned.sum())
-            bar.set_description(f"{len(ended)}/{board.n_runs} runs done", refresh=False)
-            if len(losses):
-                bar.set_postfix(lowest_loss=f"{losses.min():.4f}", refresh=False)
-            bar.update(int(min(done.sum(), bar.total)) - bar.n)
+        bar.total = int(planned.sum())
+        bar.set_description(f"{len(ended)}/{board.n_runs} runs done", refresh=False)
+        if len(losses):
+            bar.set_postfix(lowest_loss=f"{losses.min():.4f}", refresh=False)
+        bar.update(int(min(done.sum(), bar.total)) - bar.n)
 
     def poll() -> None:
         while not finished.wait(POLL_SECONDS):
@@ -78,5 +64,4 @@ def progress_bar(board: Progress, max_iter: int, verbose: bool) -> Iterator[Call
         finished.set()
         thread.join()
         refresh()
-        with contextlib.suppress(*OUTPUT_ERRORS):
-            bar.close()
+        bar.close()

@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 from torch.nn import functional
-from tqdm import tqdm
 
 from ddclust.base import NetworkClusterer, all_or_nothing
 from ddclust.baselines.dec.network import DECNetwork, denoising_pair, initialise
@@ -25,6 +24,7 @@ from ddclust.baselines.dec.target import Target, target_distribution
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import SparseItems
 from ddclust.data.validation import Interval, StrOptions, fit_context, resolve_device
+from ddclust.progress import Bar
 from ddclust.training.inference import outputs
 from ddclust.training.randomness import own_randomness
 from ddclust.training.record import RunRecord
@@ -224,7 +224,7 @@ class DEC(NetworkClusterer):
             total = len(self.layers) * self.layer_iter + self.finetune_iter + self.max_iter
             with (
                 own_randomness(seed, device),
-                tqdm(total=total, unit="it", disable=not self.verbose) as bar,
+                Bar(total=total, unit="it", disable=not self.verbose) as bar,
             ):
                 module = self._build().to(device)
                 run = _Run(source, self.batch_size, seed, bar)
@@ -359,7 +359,7 @@ class _Run(NamedTuple):
     source: BatchSource
     batch_size: int
     seed: int
-    bar: tqdm
+    bar: Bar
 
     def train(
         self,

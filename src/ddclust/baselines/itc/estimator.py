@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_random_state
-from tqdm import tqdm
 
 from ddclust.baselines.itc.densities import UNLABELLED, Clusters, Density
 from ddclust.baselines.itc.hierarchy import Level, clusters_to_join, reduce_clusters
@@ -23,6 +22,7 @@ from ddclust.choosing.metrics import order_by_size
 from ddclust.data.neighbors import centred
 from ddclust.data.validation import Interval, StrOptions, fit_context
 from ddclust.objective.kernels import median_bandwidth
+from ddclust.progress import Bar
 
 BLOCK = 1024  # items whose distances to all landmarks are in memory at once
 
@@ -267,7 +267,7 @@ class ITC(VectorClusterer):
         """One clustering of the landmarks, from random seeds."""
         labels = seeded_labels(squared, *self._seed_shape(len(squared)), np.random.RandomState(seed))
         clusters = density.clusters(logs, labels)
-        with tqdm(unit="item", desc="placing", delay=2, disable=not self.verbose) as bar:
+        with Bar(unit="item", desc="placing", delay=2, disable=not self.verbose) as bar:
             return _Run(clusters, reduce_clusters(clusters, squared, self.n_clusters, bar))
 
     def _labels_of_all(self, X: Any, landmarks: Ints, density: Density, voters: list[Clusters]) -> list[Ints]:
@@ -277,7 +277,7 @@ class ITC(VectorClusterer):
             vote[landmarks] = clusters.labels
         sample = X[landmarks]
         others = np.setdiff1d(np.arange(X.shape[0]), landmarks, assume_unique=True)
-        with tqdm(total=len(others), unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
+        with Bar(total=len(others), unit="item", desc="assigning", delay=2, disable=not self.verbose) as bar:
             for start in range(0, len(others), BLOCK):
                 block = others[start : start + BLOCK]
                 rows = density.logs(_squared_distances(X[block], sample))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from ddclust.baselines.itc.densities import Clusters
 from ddclust.baselines.itc.divergence import (
@@ -16,6 +15,7 @@ from ddclust.baselines.itc.divergence import (
     log_cuts_without_each,
 )
 from ddclust.baselines.itc.log_sums import Floats, Ints
+from ddclust.progress import Bar
 
 
 class Level(NamedTuple):
@@ -56,7 +56,7 @@ def clusters_to_join(clusters: Clusters, rows: Floats) -> Ints:
     return np.concatenate(cuts).argmin(axis=1)
 
 
-def reduce_clusters(clusters: Clusters, distances: Floats, n_clusters: int, bar: tqdm) -> list[Level]:
+def reduce_clusters(clusters: Clusters, distances: Floats, n_clusters: int, bar: Bar) -> list[Level]:
     """Place all points, then dissolve the worst cluster and place its points again, until n_clusters are left."""
     levels: list[Level] = []
     while True:

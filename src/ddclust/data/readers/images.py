@@ -14,11 +14,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from sklearn.utils import Bunch
-from tqdm import tqdm
 
 from ddclust.data.readers.bunch import DataError, make_bunch, refuse_too_many_unreadable
 from ddclust.data.readers.folders import files_of, left_out_files, truth_by_subfolder
 from ddclust.data.readers.formats import Format, ReadOptions
+from ddclust.progress import Bar
 
 # Pillow may open these only: some of its other formats start programs.
 PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
@@ -48,7 +48,7 @@ def read_image_folder(folder: Path, options: ReadOptions) -> Bunch:
     names: list[str] = []
     skipped: dict[str, str] = {}
     any_colour = False
-    with tqdm(total=len(paths), unit="image", desc="reading", delay=2, disable=not options.verbose) as bar:
+    with Bar(total=len(paths), unit="image", desc="reading", delay=2, disable=not options.verbose) as bar:
         for task, (read, reasons, has_colour) in zip(tasks, results, strict=True):
             any_colour |= has_colour
             images[len(names) : len(names) + len(read)] = read
