@@ -208,8 +208,6 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _vectors(self, X: Any, *, reset: bool) -> Any:
         """Texts as TF-IDF vectors, anything else as it is."""
-        if reset:
-            self.__dict__.pop("vectorizer_", None)
         if isinstance(X, str):
             raise ValueError("X is a single text; give a list of texts.")
         if not is_text(X):
@@ -235,13 +233,14 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _checked(self, X: Any, *, reset: bool) -> Items:
         """Texts, views or anything else as items, compared with those of the fit unless ``reset``."""
+        if reset:
+            for name in ("vectorizer_", "view_shapes_"):
+                self.__dict__.pop(name, None)
         if is_views(X):
             if not self.takes_views:
                 raise ValueError(f"{type(self).__name__} takes one view of the items, got {len(X)}.")
             return check_view_items(self, X, reset=reset)
-        if reset:
-            self.__dict__.pop("view_shapes_", None)
-        elif hasattr(self, "view_shapes_"):
+        if hasattr(self, "view_shapes_"):
             raise ValueError(
                 f"X is one view, but this {type(self).__name__} was fitted on {len(self.view_shapes_)}; give a list of them."
             )

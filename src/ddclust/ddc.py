@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import nn
@@ -66,7 +67,8 @@ class DDC(NetworkClusterer):
     loss : "auto", DDCLoss or callable, default="auto"
         ``DDCLoss(weights={"orthogonality": 10})`` changes the weight of a term, ``DDCLoss(cluster_sizes=[60, 30, 10])`` the
         sizes that clusters are drawn to. A callable ``(hidden, assignments)`` returns a named tuple of scalars; it may
-        have a method ``at(progress)`` that gives its form at a moment of training, from 0 to 1.
+        have a method ``at(progress)`` that gives its form at a moment of training, from 0 to 1, ``settles_at``, the
+        moment from which on it stays the same, and a mapping ``weights`` of the terms of pairs.
     augment : {"auto", "affine", "photo", "noise", "dropout"}, augmentation, callable or None, default="auto"
         Each item is paired with a randomly augmented copy, which should be in the same cluster. ``"affine"`` rotates,
         shifts, scales and shears images; ``"photo"`` also flips them and changes brightness and colour;
@@ -346,8 +348,10 @@ class DDC(NetworkClusterer):
 
     def fit_identity(self, X: Any) -> dict[str, Any]:
         """What the runs of a fit of X depend on, as JSON: versions, the data, the setup and the seed."""
-        items = self._items(X)
-        return self._plan(items).identity(items) | {"random_state": to_plain(self.random_state)}
+        other = clone(self)  # so that this model, if it is fitted, stays as it is
+        other._validate_params()
+        items = other._items(X)
+        return other._plan(items).identity(items) | {"random_state": to_plain(self.random_state)}
 
     def _plan(self, X: Items, must_link: Any = None, cannot_link: Any = None) -> Plan:
         """What all runs have in common, with everything resolved against the data."""

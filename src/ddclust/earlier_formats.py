@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 TERMS = ("divergence", "orthogonality", "corners")
+OPTIONAL = ("view_shapes", "feature_names", "merge_tree")  # empty in format 1 where a model has none
 
 
 def upgraded(description: dict[str, Any]) -> dict[str, Any]:
@@ -13,7 +14,8 @@ def upgraded(description: dict[str, Any]) -> dict[str, Any]:
         return description
     is_ddc = description["estimator"] == "DDC"
     unmerged = [list(range(len(order))) for order in description["cluster_orders"]]
-    return description | {
+    present = {name: value for name, value in description.items() if value or name not in OPTIONAL}
+    return present | {
         "params": upgraded_params(description["params"]) if is_ddc else description["params"],
         "runs": [upgraded_record(record) for record in description["runs"]],
         "cluster_groups": description.get("cluster_groups") or unmerged,

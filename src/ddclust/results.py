@@ -24,7 +24,7 @@ from ddclust.choosing.consensus import Vote
 from ddclust.choosing.selection import AllRunsFailedError
 from ddclust.data.items import fingerprint
 from ddclust.storage.atomic import locked, write_file, write_json
-from ddclust.storage.model_folder import DESCRIPTION_FILE
+from ddclust.storage.model_folder import RESULT_MODEL
 from ddclust.storage.tables import csv_text
 from ddclust.training.checkpoints import RunStore
 from ddclust.training.record import Outcome
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ddclust.show.explain import Explanation
 
 LABELS_FILE = "labels.csv"
-MODEL_FOLDER = "model"
+MODEL_FOLDER = RESULT_MODEL
 HISTORY_FILE = "history.json"
 RUN_FILE = "run.json"
 CHECKPOINTS_FOLDER = "checkpoints"
@@ -150,8 +150,7 @@ def open_model(folder: Path, *, device: str | None = None) -> DDC:
     """The model in a result folder or a model folder."""
     from ddclust.ddc import DDC
 
-    is_model_folder = (folder / DESCRIPTION_FILE).exists()
-    return DDC.load(folder if is_model_folder else folder / MODEL_FOLDER, device=device)
+    return DDC.load(folder, device=device)
 
 
 def is_unfinished(folder: Path) -> bool:

@@ -134,7 +134,7 @@ def restore(
         model.device = "auto"
     model._fitted_params = description["params"]
     for key, name, _, read in ATTRIBUTES:
-        if description.get(key):
+        if description.get(key) is not None:
             setattr(model, name, read(description[key]))
     model.n_features_in_ = math.prod(model.item_shape_)
     _check_attributes(model)

@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ddclust.data.text import StemVectorizer, checked_texts, is_text
+from ddclust.data.views import is_views
 from ddclust.ddc import DDC
 from ddclust.show import plots
 from ddclust.storage.atomic import write_file, write_json
@@ -127,6 +128,7 @@ def scan(
             n_vote=1,
             selection="agreement",
             callbacks=None,
+            checkpoint_dir=None,
         )
         row = _fitted_row(X, own) if place is None else _row_in_folder(X, own, place / f"k-{k:03d}")
         rows.append(row)
@@ -221,7 +223,8 @@ def _resampled(rows: Sequence[Row]) -> NDArray[np.float64]:
 
 def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
     numbers = sorted({int(k) for k in ks})
-    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    items = X[0] if is_views(X) else X
+    n = int(items.shape[0]) if hasattr(items, "shape") else len(items)
     if not numbers or numbers[0] < 2:
         raise ScanError(f"A scan needs numbers of clusters from 2 on, got {numbers}.")
     if numbers[-1] > n:
@@ -239,6 +242,10 @@ def _fitted_row(X: Any, model: DDC) -> Row:
     if any(Outcome(record["outcome"]).is_unfinished for record in model.runs_):
         raise KeyboardInterrupt
     records = [record for record in map(RunRecord.from_dict, model.runs_) if record.is_usable]
+    if len(records) < 2:
+        raise ScanError(
+            f"Only {len(records)} of {model.n_init} runs with {model.n_clusters} clusters can be compared: the others failed."
+        )
     agreements = [record.agreement for record in records if record.agreement is not None]
     divergences = [record.terms["divergence"] for record in records if "divergence" in record.terms]
     return {
@@ -254,7 +261,7 @@ def _fitted_row(X: Any, model: DDC) -> Row:
 def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
     """The same, from what the folder holds, or left there."""
     workspace = Workspace(folder, ROW)
-    with workspace.claimed(clone(model).fit_identity(X)) as found:
+    with workspace.claimed(model.fit_identity(X)) as found:
         if "row" not in found:
             row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
             workspace.finish(row=row)

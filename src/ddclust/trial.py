@@ -8,6 +8,7 @@ import torch
 
 from ddclust.data.batches import BatchSource
 from ddclust.data.items import Items
+from ddclust.objective.objective import pair_weights
 from ddclust.objective.pairs import PAIR_TERMS, PAIRS
 from ddclust.training.randomness import own_randomness
 from ddclust.training.setup import Plan
@@ -65,7 +66,7 @@ def _check_criterion(plan: Plan, fields: tuple[str, ...]) -> None:
         raise ValueError(
             f"selection='divergence' needs a loss with a term of that name; this one has {fields}."
         )
-    if criterion == PAIRS and not (plan.setup.has_pairs and getattr(loss, "weights", {}).get(PAIRS, 1.0) > 0):
+    if criterion == PAIRS and not (plan.setup.has_pairs and pair_weights(loss).get(PAIRS, 1.0) > 0):
         raise ValueError(
             "selection='pairs' needs pairs (augment or neighbors) and a weight of the term 'pairs' above 0."
         )

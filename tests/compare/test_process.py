@@ -34,12 +34,19 @@ def test_failed_and_torn_results_are_made_again(tmp_path):
     assert not is_made_by(stopped, Budget(seconds=61))
 
 
-def test_results_of_other_parameters_are_removed(tmp_path):
+def test_results_of_other_parameters_do_not_count(tmp_path):
     job = job_in(tmp_path, data="moved.npy")
     Result(seconds=1.0, peak_mb=1.0).write(tmp_path)
     assert is_made(job, Budget())
     assert not is_made(dataclasses.replace(job, seed=1), Budget())
-    assert not tmp_path.exists()
+    assert is_made(job, Budget())  # asking has removed nothing
+
+
+def test_a_tuple_among_the_parameters_is_recognised(tmp_path):
+    job = dataclasses.replace(job_in(tmp_path), params={"layers": (5, 2)})
+    (tmp_path / "job.json").write_text(json.dumps(dataclasses.asdict(job)))
+    Result(seconds=1.0, peak_mb=1.0).write(tmp_path)
+    assert is_made(job, Budget())
 
 
 @pytest.mark.parametrize(

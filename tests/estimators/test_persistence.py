@@ -412,3 +412,23 @@ def test_each_parameter_of_0_1(old, new):
     params = params_from_plain(upgraded_params(saved | old), {})
     assert {name: params[name] for name in new} == new
     assert params.keys() <= DDC().get_params().keys()
+
+
+def test_a_single_merged_cluster_can_be_saved(blobs, tmp_path):
+    model = quick(1, n_final=1, max_iter=2).fit(blobs[0])
+    model.save(tmp_path / "model")
+    assert np.array_equal(DDC.load(tmp_path / "model").fine_labels_, model.fine_labels_)
+
+
+def test_a_fit_on_views_forgets_the_texts_of_before(blobs, tmp_path):
+    X, _ = blobs
+    model = quick(2, max_iter=2).fit(["red apple", "green pear", "red pear", "green apple"] * 5)
+    model.fit([X, X[:, :1]]).save(tmp_path / "model")
+    assert not hasattr(DDC.load(tmp_path / "model"), "vectorizer_")
+
+
+def test_asking_for_the_identity_of_a_fit_changes_no_model(blobs):
+    X, _ = blobs
+    model = quick(max_iter=2).fit(X)
+    assert model.fit_identity(X[:, :1]) != model.fit_identity(X)
+    assert np.array_equal(model.predict(X), model.labels_)

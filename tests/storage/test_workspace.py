@@ -161,3 +161,14 @@ def test_an_outcome_is_found_again(folder):
         assert found["taste"] == "good"
         assert found["eggs"] == 3
     assert json.loads((folder / "cake.json").read_text())["format"] == "ddclust-baking"
+
+
+@pytest.mark.parametrize(("there", "here"), [({"a": 1}, {}), ({}, {"a": 1}), ({"a": 1, "b": 2}, {"a": 1})])
+def test_entries_that_only_one_side_has_are_differences(tmp_path, there, here):
+    with Workspace(tmp_path / "w", BAKING).claimed({"weights": there}):
+        pass
+    with (
+        pytest.raises(WorkspaceError, match="there and"),
+        Workspace(tmp_path / "w", BAKING).claimed({"weights": here}),
+    ):
+        pass

@@ -152,8 +152,11 @@ def _train(
     items = _in_blocks(bunch.data) if options["blocks"] else bunch.data
     model = model_of(options, checkpoint_dir=out / results.CHECKPOINTS_FOLDER, verbose=not quiet)
     run = results.description(bunch, data, options)
+    seconds_before = 0.0
     if begun is not None:
         results.refuse_other_data(begun, run["data"]["sha256"], data, out)
+        run = begun | {"status": run["status"]}
+        seconds_before = begun.get("seconds", {}).get("fit", 0.0)
     if not quiet:
         click.echo(f"{bunch.name}: {description_of(bunch.data)}", err=True)
     with results.under_way(out, run), warnings_as_lines():
@@ -162,7 +165,7 @@ def _train(
         if bunch.feature_names is not None and not hasattr(model, "vectorizer_"):
             # So that predict finds these columns in another table.
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
-        run["seconds"] = {"fit": round(time.perf_counter() - start, 3)}
+        run["seconds"] = {"fit": round(seconds_before + time.perf_counter() - start, 3)}
         complete = results.write_results(out, model, bunch.item_names, run)
     page = write_report(out, model, bunch, run) if options["report"] else None
     if not quiet:

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ddclust.data.batches import BatchSource, Scaling
-from ddclust.data.items import Items, SparseItems
+from ddclust.reading import scaled_vectors
 from ddclust.storage.atomic import write_file, write_json
 
 JOB_FILE = "job.json"
@@ -52,9 +51,7 @@ class Job:
 
     def vectors(self) -> Any:
         """The data as one vector per item, scaled as DDC scales them."""
-        data = self.items()
-        items: Items = SparseItems(data) if scipy.sparse.issparse(data) else data
-        return BatchSource(items, Scaling.of(items)).vectors()
+        return scaled_vectors(self.items())
 
 
 @dataclass(frozen=True)

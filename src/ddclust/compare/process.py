@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -50,21 +51,22 @@ class _Usage(NamedTuple):
 
 
 def is_made(job: Job, budget: Budget) -> bool:
-    """Whether the job's folder holds its result. Fits that failed, or had a smaller budget, are made again.
-
-    The result of a job with other parameters is removed.
-    """
-    folder = Path(job.folder)
-    elsewhere = {"data": "", "folder": ""}
-    if read_json(folder / JOB_FILE) | elsewhere != asdict(job) | elsewhere:
-        shutil.rmtree(folder, ignore_errors=True)
+    """Whether the job's folder holds its result. Fits that failed, or had a smaller budget, are made again."""
+    if not _is_of(job):
         return False
-    result = Result.read(folder)
+    result = Result.read(Path(job.folder))
     if result.peak_mb is None:
         return False
     if result.limit is not None:
         return all(getattr(budget, name) <= value for name, value in result.limit.items())
     return result.error is None
+
+
+def _is_of(job: Job) -> bool:
+    """Whether the job's folder belongs to this very job, wherever its data and folder were."""
+    elsewhere = {"data": "", "folder": ""}
+    found = read_json(Path(job.folder) / JOB_FILE)
+    return found | elsewhere == json.loads(json.dumps(asdict(job))) | elsewhere
 
 
 def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) -> Result:
@@ -73,6 +75,8 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
     ``on_poll`` is called with the seconds and bytes so far, ten times a second.
     """
     folder = Path(job.folder)
+    if not _is_of(job):
+        shutil.rmtree(folder, ignore_errors=True)  # of other parameters
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT_FILE).unlink(missing_ok=True)
     write_json(folder / JOB_FILE, asdict(job))

@@ -22,8 +22,14 @@ ClusteringLoss = Callable[[Tensor, Tensor], Any]
 
 
 def settles_at(loss: ClusteringLoss) -> float:
-    """The share of training after which a loss no longer changes."""
-    return float(getattr(loss, "settles_at", 0.0))
+    """The share of training after which a loss no longer changes: all of it, if it changes and does not say."""
+    return float(getattr(loss, "settles_at", 1.0 if hasattr(loss, "at") else 0.0))
+
+
+def pair_weights(loss: ClusteringLoss) -> Mapping[str, float]:
+    """Weights of the terms of pairs by name, if the loss has any; others are 1."""
+    weights = getattr(loss, "weights", None)
+    return weights if isinstance(weights, Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Objective:
         hidden, logits = (output.split([len(batch) for batch in batches]) for output in outputs)
         views = [loss(hidden[view], logits[view].softmax(dim=1)) for view in range(n_views)]
         terms = {name: sum(values) / n_views for name, *values in zip(views[0]._fields, *views, strict=True)}
-        weights: Mapping[str, float] = getattr(loss, "weights", {})
+        weights = pair_weights(loss)
         if other is not None:
             terms[PAIRS] = weights.get(PAIRS, 1.0) * attraction(logits[0], logits[1])
         for place, (name, push, _) in enumerate(kinds):

@@ -140,8 +140,9 @@ class Workspace:
             there = found.get(name)
             if name in self.kind.differences:
                 words += [] if there == value else [self.kind.differences[name]]
-            elif isinstance(value, dict) and isinstance(there, dict) and value.keys() <= there.keys():
-                words += self.differences(there, value)
+            elif isinstance(value, dict) and isinstance(there, dict) and value.keys() & there.keys():
+                missing = dict.fromkeys(there.keys() - value.keys())
+                words += self.differences(there, {**value, **missing})
             elif there != value:
                 words.append(f"{name} is {there!r} there and {value!r} here")
         return words

@@ -64,7 +64,7 @@ class RunStore(Workspace):
         """Write a run's state; the one before it stays, too."""
         record = state.record
         body = save(
-            {name: value.detach().cpu().contiguous() for name, value in state.tensors.items()},
+            {name: value.detach().cpu().contiguous().clone() for name, value in state.tensors.items()},
             metadata={
                 "state": json.dumps({"plain": state.plain, "record": record.to_dict()}, allow_nan=False)
             },
