@@ -8,6 +8,7 @@ clusters used. Steps are iterations. A fit that continues from checkpoints conti
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from ddclust.training.record import Outcome, RunRecord
 FINAL = "final_"  # the prefix of what is measured on the whole data when a run ends
 
 
-class Logger(Callback):
+class Logger(Callback, ABC):
     """What the loggers share: which numbers are logged, and when. Each of them says how, by the four methods at the end."""
 
     _logged = 0  # the iteration of the newest record that has been logged
@@ -60,21 +61,21 @@ class Logger(Callback):
             self._log(final | {"clusters_used": float(record.clusters_used)}, record.n_iter)
         self._end(record)
 
+    @abstractmethod
     def _begin(self, run: Run) -> None:
         """Begin a run of the tracker, or go on with the one that this run has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _find(self, record: RunRecord, kept: dict[str, NDArray]) -> bool:
         """Go back to the run of the tracker that another process has begun; returns whether there is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _log(self, values: dict[str, float], step: int) -> None:
         """Log numbers to the current run of the tracker."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _end(self, record: RunRecord) -> None:
         """End the current run of the tracker."""
-        raise NotImplementedError
 
 
 @dataclass
