@@ -100,6 +100,7 @@ class TestTensorBoard:
         logger._close()
 
 
+@pytest.mark.slow
 class TestMLflow:
     @pytest.fixture(autouse=True)
     def _installed(self, monkeypatch):
