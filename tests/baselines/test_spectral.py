@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from tqdm import tqdm
 
 from ddclust.baselines import LDMGI, SEC, sec, spectral
 from ddclust.baselines.ldmgi import local_matrices
 from ddclust.baselines.spectral import smallest_eigenvectors, spectral_rotation
 from ddclust.data.neighbors import Neighbors, nearest_neighbors
+from ddclust.progress import Bar
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ class TestBoth:
     def test_a_bar_for_those_who_ask(self, model, points, lanczos, monkeypatch, capsys):
         clone(model).fit(points)
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr(spectral, "tqdm", lambda **options: tqdm(**(options | {"delay": 0})))
+        monkeypatch.setattr(spectral, "Bar", lambda **options: Bar(**(options | {"delay": 0})))
         clone(model).set_params(verbose=True).fit(points)
         assert "finding eigenvectors" in capsys.readouterr().err
 

@@ -22,7 +22,7 @@ def test_predict_errors(vectors, images):
     ]:
         result = run("predict", folder / "run", folder / data)
         assert (result.exit_code, sentence in result.output) == (2, True), result.output
-    assert "no model folder" in run("predict", folder, folder / "blobs.csv").output
+    assert "is not a complete model" in run("predict", folder, folder / "blobs.csv").output
     (folder / "taken.csv").write_text("x")
     assert run("predict", folder / "run", folder / "blobs.csv", "--out", folder / "taken.csv").exit_code == 2
     assert (folder / "taken.csv").read_text() == "x"
