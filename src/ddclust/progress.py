@@ -6,14 +6,15 @@ import contextlib
 import sys
 from typing import Any
 
-from tqdm import tqdm
+from tqdm.auto import tqdm  # a widget in notebooks, text elsewhere
 
+AUTO = "auto"
 # What writing to a standard error that is gone, full or closed raises.
 OUTPUT_ERRORS = (OSError, ValueError)
 
 
 class TolerantStream:
-    """A text stream whose failing writes are ignored.
+    """A text stream whose failing writes are ignored; it may be None, as standard error is if it was closed.
 
     Examples
     --------
@@ -31,13 +32,15 @@ class TolerantStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        with contextlib.suppress(*OUTPUT_ERRORS):
-            self._stream.write(text)
+        if self._stream is not None:
+            with contextlib.suppress(*OUTPUT_ERRORS):
+                self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with contextlib.suppress(*OUTPUT_ERRORS):
-            self._stream.flush()
+        if self._stream is not None:
+            with contextlib.suppress(*OUTPUT_ERRORS):
+                self._stream.flush()
 
 
 class Bar(tqdm):
@@ -50,3 +53,38 @@ class Bar(tqdm):
 def say(message: str) -> None:
     """A line on standard error, beside any progress bar."""
     tqdm.write(message, file=TolerantStream(sys.stderr))
+
+
+def is_watched() -> bool:
+    """Whether somebody is likely to look at standard error: it is a terminal, or this is a notebook."""
+    with contextlib.suppress(AttributeError, *OUTPUT_ERRORS):  # there may be none
+        return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return False
+
+
+def shows_progress(verbose: bool | int | str) -> bool:
+    """Whether work with this ``verbose`` shows its progress; "auto" does so where somebody is likely to look.
+
+    Examples
+    --------
+    >>> shows_progress(True), shows_progress(0)
+    (True, False)
+    """
+    return is_watched() if verbose == AUTO else bool(verbose)
+
+
+def in_words(seconds: float) -> str:
+    """A duration, roughly.
+
+    Examples
+    --------
+    >>> in_words(4), in_words(47), in_words(200), in_words(9000)
+    ('a few seconds', '50 seconds', '3 minutes', '2.5 hours')
+    """
+    if seconds < 7.5:
+        return "a few seconds"
+    if seconds < 95:
+        return f"{max(round(seconds, -1), 10):.0f} seconds"
+    if seconds < 95 * 60:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:.1f} hours" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"

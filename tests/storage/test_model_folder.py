@@ -2,13 +2,11 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from ddclust.storage import atomic, model_folder
 from ddclust.storage.model_folder import ModelFormatError, check_tensors, load_model, new_folder, save_model
 
 
@@ -60,51 +58,6 @@ def test_every_flipped_bit_is_noticed(copied):
                 file.write_bytes(content)
                 assert found == load_model(copied)[0]
         file.write_bytes(content)
-
-
-def test_overwriting_leaves_the_old_or_the_new_model_whatever_fails(copied, monkeypatch):
-    """Every write, sync, rename and removal fails once, or the process ends there; what is left can be loaded."""
-    before, points = load_model(copied)[0], 0
-    calls = ("write_file", "write_json", "sync_folder")
-    for exception in (OSError, KeyboardInterrupt):
-        for moment in range(1, 30):
-            counter = {"left": moment}
-
-            def failing(real, counter=counter, exception=exception):
-                def call(*arguments, **named):
-                    counter["left"] -= 1
-                    if counter["left"] == 0:
-                        raise exception
-                    return real(*arguments, **named)
-
-                return call
-
-            with monkeypatch.context() as patch:
-                for module in (atomic, model_folder):
-                    for name in calls:
-                        if hasattr(module, name):
-                            patch.setattr(module, name, failing(getattr(module, name)))
-                patch.setattr(os, "fsync", failing(os.fsync))
-                patch.setattr(Path, "replace", failing(Path.replace))
-                patch.setattr(Path, "unlink", failing(Path.unlink))
-                try:
-                    save_model(copied, {"estimator": "new"}, {"a": torch.zeros(3)}, overwrite=True)
-                    done = counter["left"] > 0
-                except (OSError, KeyboardInterrupt):
-                    done = False
-            points += not done
-            found = load_model(copied)[0]
-            assert found["estimator"] == "new" or found == before
-            save_model(
-                copied,
-                {k: v for k, v in before.items() if k not in ("format", "format_version", "tensors")},
-                {"a": torch.arange(500.0)},
-                overwrite=True,
-            )
-            assert len(list(copied.iterdir())) == 2
-            if done:
-                break
-    assert points >= 12
 
 
 @pytest.mark.parametrize("content", [b"[1, 2]", b'{"a": 1}', b"\xff\xfe", b"null"])

@@ -93,8 +93,8 @@ def test_differences_are_named(folder, change, words):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "cannot be read; delete the folder to start anew"),
-        ("[]", "does not describe a cake of ddclust"),
+        ("{", "is not JSON .*; delete the folder to start anew"),
+        ("[]", "does not hold what it should .*; delete the folder to start anew"),
         ('{"format": "ddclust-scan"}', "does not describe a cake of ddclust"),
         (
             '{"format": "ddclust-baking", "format_version": 2}',

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +14,16 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from ddclust.storage.atomic import sync_folder, write_file, write_json
+from ddclust.storage.atomic import held_folder, new_folder_beside, sync_folder, write_file
+from ddclust.storage.json_files import PLAIN, SEAL, checked, read_json, write_sealed
+from ddclust.storage.limits import read_bytes
 
 FORMAT = "ddclust-model"
 FORMAT_VERSION = 2
 DESCRIPTION_FILE = "model.json"
 FIRST_TENSORS_FILE = "tensors.safetensors"  # its name in format 1
 TENSORS_PATTERN = "tensors*.safetensors"
+REMEDY = "save the model again, or copy the folder again from where it came"
 RESULT_MODEL = "model"  # where the result folder of a fit has its model
 
 
@@ -38,14 +38,10 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{str(target)!r} exists already; choose another name or remove it.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    staging = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    staging.mkdir()
-    try:
+    with new_folder_beside(target) as staging:
         yield staging
         staging.rename(target)
         sync_folder(target.parent)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 def save_model(
@@ -67,10 +63,12 @@ def save_model(
             f"{str(target)!r} holds no model, so it is not overwritten; choose another name."
         )
     else:
-        _write_model(target, description, tensors)
-        for file in target.glob(TENSORS_PATTERN):
-            if file.name != _read_description(target)["tensors"]["file"]:
-                file.unlink(missing_ok=True)
+        with held_folder(target):
+            _write_model(target, description, tensors)
+            named = _read_description(target)["tensors"]["file"]
+            for file in (*target.glob(TENSORS_PATTERN), *target.glob(f".{TENSORS_PATTERN}.*.partial")):
+                if file.name != named:
+                    file.unlink(missing_ok=True)
 
 
 def _write_model(folder: Path, description: dict[str, Any], tensors: dict[str, Tensor]) -> None:
@@ -85,12 +83,7 @@ def _write_model(folder: Path, description: dict[str, Any], tensors: dict[str, T
         "tensors": {"file": file, "sha256": digest},
         **description,
     }
-    write_json(folder / DESCRIPTION_FILE, {**described, "sha256": description_digest(described)})
-
-
-def description_digest(description: dict[str, Any]) -> str:
-    """The digest of a description, whatever the layout of its file."""
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+    write_sealed(folder / DESCRIPTION_FILE, described)
 
 
 def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -107,7 +100,7 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     file = folder / named["file"]
     if not file.is_file():
         raise ModelFormatError(f"{str(folder)!r} is not a complete model: {file.name} is missing.")
-    content = file.read_bytes()
+    content = read_bytes(file, ModelFormatError)
     if "sha256" in named and hashlib.sha256(content).hexdigest() != named["sha256"]:
         raise ModelFormatError(
             f"{str(file)!r} is damaged or truncated: its content differs from what was saved."
@@ -125,11 +118,8 @@ def _read_description(folder: Path) -> dict[str, Any]:
     file = folder / DESCRIPTION_FILE
     if not file.is_file():
         raise ModelFormatError(f"{str(folder)!r} is not a complete model: {file.name} is missing.")
-    try:
-        description = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ModelFormatError(f"{str(file)!r} is not readable JSON; it may be truncated.") from error
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+    description = read_json(file, PLAIN, remedy=REMEDY, error=ModelFormatError)
+    if description.get("format") != FORMAT:
         raise ModelFormatError(f"{str(file)!r} does not describe a ddclust model.")
     version = description.get("format_version")
     if type(version) is not int or version < 1:
@@ -139,8 +129,9 @@ def _read_description(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} was saved by a newer ddclust (format {version}, this one reads up to"
             f" {FORMAT_VERSION}); upgrade ddclust to load it."
         )
-    if version > 1 and description.pop("sha256", None) != description_digest(description):
-        raise ModelFormatError(f"{str(file)!r} is damaged: its content differs from what was saved.")
+    checked(description, dict[str, Any], what=repr(str(file)), remedy=REMEDY, error=ModelFormatError)
+    if description.pop(SEAL, None) is None and version > 1:
+        raise ModelFormatError(f"{str(file)!r} is damaged: it lacks the digest of its content; {REMEDY}.")
     return description
 
 

@@ -6,7 +6,6 @@ comparisons, scans and experiments go on in a folder of their own kind and refus
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ddclust.storage.atomic import locked, write_json
+from ddclust.storage.atomic import locked, refuse_links
+from ddclust.storage.json_files import PLAIN, SEAL, as_json, checked, read_json, write_sealed
 
 LOCK_FILE = "lock"
 
@@ -42,6 +42,8 @@ class Kind:
         What to say if an entry of the identity differs, where its values would say nothing.
     error : type
         What is raised.
+    schema : type
+        What the identity file must hold besides; see :mod:`ddclust.storage.json_files`.
     """
 
     format: str
@@ -51,6 +53,7 @@ class Kind:
     differences: Mapping[str, str]
     error: type[WorkspaceError] = WorkspaceError
     version: int = 1
+    schema: Any = dict[str, Any]
 
 
 class Workspace:
@@ -82,7 +85,7 @@ class Workspace:
 
     def claim(self, identity: Mapping[str, Any], **also: Any) -> dict[str, Any]:
         """Take the folder; see :meth:`claimed`."""
-        identity = json.loads(json.dumps(identity))
+        identity = as_json(identity)
         self._refuse_other_files()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._take_lock()
@@ -91,7 +94,7 @@ class Workspace:
                 torn.unlink(missing_ok=True)
             if not self.identity_file.exists():
                 header = {"format": self.kind.format, "format_version": self.kind.version}
-                write_json(self.identity_file, {**header, **identity, **also})
+                write_sealed(self.identity_file, {**header, **identity, **also})
             found = self.read()
             self.refuse(self.differences(found, identity))
         except BaseException:
@@ -101,7 +104,7 @@ class Workspace:
 
     def finish(self, **content: Any) -> None:
         """Write the outcome of the work into the identity file."""
-        write_json(self.identity_file, self.read() | content)
+        write_sealed(self.identity_file, self.read() | content)
 
     def release(self) -> None:
         """Let others have the folder."""
@@ -112,17 +115,20 @@ class Workspace:
     def read(self) -> dict[str, Any]:
         """The content of the identity file, checked."""
         file, kind = self.identity_file, self.kind
+        remedy = "delete the folder to start anew"
         try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise kind.error(f"{str(file)!r} cannot be read; delete the folder to start anew.") from error
-        if not isinstance(found, dict) or found.get("format") != kind.format:
+            found = read_json(file, PLAIN, remedy=remedy, error=kind.error)
+        except OSError as error:
+            raise kind.error(f"{str(file)!r} cannot be read ({error.strerror}); {remedy}.") from error
+        if found.get("format") != kind.format:
             raise kind.error(f"{str(file)!r} does not describe {kind.content} of ddclust.")
         if found.get("format_version") != kind.version:
             raise kind.error(
                 f"{str(self.folder)!r} holds {kind.content} of format {found.get('format_version')}, this ddclust reads"
                 f" {kind.version}; go on with the version that wrote it, or delete the folder."
             )
+        checked(found, kind.schema, what=repr(str(file)), remedy=remedy, error=kind.error)
+        found.pop(SEAL, None)
         return found
 
     def refuse(self, differences: list[str]) -> None:
@@ -152,7 +158,8 @@ class Workspace:
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _refuse_other_files(self) -> None:
-        """Refuse a folder that holds other files: they might be in the way, or be spoilt."""
+        """Refuse a folder that holds other files, which might be in the way or be spoilt, or links to other places."""
+        refuse_links(self.folder, self.kind.error)
         if self.identity_file.exists() or not self.folder.exists():
             return
         if any(p.name != LOCK_FILE and not p.name.endswith(".partial") for p in self.folder.iterdir()):
