@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sklearn.utils import Bunch
@@ -12,10 +12,13 @@ from ddclust.data.named import NAMED, NamedSet
 from ddclust.data.named.agnews import load_agnews
 from ddclust.data.named.circles import load_circles
 from ddclust.data.named.digits import load_digits
+from ddclust.data.named.manuals import load_manuals
 from ddclust.data.named.mnist import load_mnist
 from ddclust.data.named.rcv1 import load_rcv1_subset, load_reuters
 from ddclust.data.named.reuters21578 import load_reuters21578
 from ddclust.data.named.seals import load_seals
+from ddclust.data.named.tiles import load_tiles
+from ddclust.data.named.wine import load_wine
 from ddclust.data.readers.bunch import DataError
 from ddclust.data.readers.files import BY_SUFFIX, read_path
 from ddclust.data.readers.formats import ReadOptions
@@ -32,11 +35,14 @@ __all__ = [
     "load_circles",
     "load_data",
     "load_digits",
+    "load_manuals",
     "load_mnist",
     "load_rcv1_subset",
     "load_reuters",
     "load_reuters21578",
     "load_seals",
+    "load_tiles",
+    "load_wine",
     "read_labels",
     "read_pairs",
 ]
@@ -51,6 +57,10 @@ def load(
     image_size: int | tuple[int, int] | None = None,
     colour: str = "auto",
     value_columns: Sequence[str] | None = None,
+    drop_columns: Sequence[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    max_bytes: float | None = None,
+    photo_side: int | None = None,
     verbose: bool = False,
 ) -> Bunch:
     """Load a named data set, a file or a folder.
@@ -75,13 +85,22 @@ def load(
         The colour of images; with "auto" they are grey if every file is.
     value_columns : sequence of str, optional
         The only columns of a table to cluster, in this order.
+    drop_columns : sequence of str, optional
+        Columns of a table that are not clustered.
+    kinds : mapping of str to str, optional
+        What some columns of a table are, where the guess is wrong: see :class:`ddclust.Table`.
+    max_bytes : float, optional
+        The most memory that the data of a file or folder may take, so that a small file that unpacks to a huge one does
+        no harm. By default 4 GiB, or half of the machine's memory if that is less. A ``.npy`` file may be of any size.
+    photo_side : int, optional
+        The side for images in colour instead of 32, if an encoder will see them.
     verbose : bool, default=False
         Show progress if reading takes more than two seconds.
 
     Returns
     -------
     Bunch
-        ``data``: an array, a CSR matrix or a list of texts; ``target``: the known classes as codes, or None;
+        ``data``: an array, a CSR matrix, a Table or a list of texts; ``target``: the known classes as codes, or None;
         ``target_names``: the names of the classes; ``item_names``: a name for each item; ``feature_names``: the
         columns of a table, or None; ``name``: the data set's name; ``about``: one sentence; ``notes``: what the
         reader decided by itself; ``skipped``: the files that could not be read, each with the reason.
@@ -92,7 +111,19 @@ def load(
     (1797, 8, 8)
     """
     columns = None if value_columns is None else tuple(value_columns)
-    options = ReadOptions(text_column, id_column, truth_column, columns, image_size, colour, verbose)
+    options = ReadOptions(
+        text_column,
+        id_column,
+        truth_column,
+        columns,
+        tuple(drop_columns or ()),
+        image_size,
+        colour,
+        verbose,
+        max_bytes,
+        kinds or None,
+        photo_side,
+    )
     if str(data) in NAMED:
         options.refuse_all_but(set(), f"the named data set {str(data)!r}")
         bunch = NAMED[str(data)].load()

@@ -379,11 +379,6 @@ class Odd(Pairs):
         ([[1, 2], [3, 4], [5]], ValueError, r"Item 2 of X has shape \(1,\), the first one has \(2,\)"),
         ([np.zeros((8, 8)), *[np.zeros((8, 9))] * 9], ValueError, r"Item 1 of X has shape \(8, 9\)"),
         ([[1, 2], [3, "four"]], ValueError, "X holds the text 'four' in row 1, column 1"),
-        (
-            pd.DataFrame({"mass": [1, 2], "kind": ["3", "cat"]}),
-            ValueError,
-            r"'cat' in row 1, column 1 \('kind'\)",
-        ),
         (np.array([["a", "b"], ["c", "d"]]), ValueError, "X holds the text 'a' in row 0, column 0"),
         (
             Mixed(np.zeros((20, 3))),

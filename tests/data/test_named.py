@@ -1,19 +1,25 @@
 """Named data sets. What is not at hand is skipped with that reason."""
 
+import gzip
+import hashlib
+import io
 import shutil
+import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.cluster import KMeans
+from sklearn.datasets import dump_svmlight_file
 from sklearn.utils import Bunch
 
 from ddclust.data import named
-from ddclust.data.named import mnist, store
-from ddclust.data.named.rcv1 import single_root_stories
+from ddclust.data.named import mnist, rcv1, store
+from ddclust.data.named.fetch import RemoteFile
 from ddclust.data.named.reuters21578 import FILE as REUTERS_21578
 from ddclust.data.named.sampling import sample_of_classes
 from ddclust.data.text import StemVectorizer
@@ -58,9 +64,13 @@ def test_each_is_as_declared(name):
     shape = bunch.data.shape if hasattr(bunch.data, "shape") else (len(bunch.data),)
     assert shape == tuple(map(int, sizes))
     assert scipy.sparse.issparse(bunch.data) == declared.size.endswith("sparse")
-    assert len(set(bunch.target.tolist())) == declared.classes
-    assert len(bunch.target) == len(bunch.item_names) == len(set(bunch.item_names)) == shape[0]
-    assert bunch.target.max() < len(bunch.target_names)
+    assert len(bunch.item_names) == len(set(bunch.item_names)) == shape[0]
+    if declared.classes:
+        assert len(set(bunch.target.tolist())) == declared.classes
+        assert len(bunch.target) == shape[0]
+        assert bunch.target.max() < len(bunch.target_names)
+    else:
+        assert bunch.target is None
     assert bunch.name == name
     assert bunch.about.endswith(".")
 
@@ -150,14 +160,11 @@ def test_missing_data_folder_is_mentioned(nothing_at_hand, monkeypatch):
 def test_damaged_cache(name, file, nothing_at_hand):
     nothing_at_hand.mkdir(parents=True)
     np.savez(nothing_at_hand / file, other=np.zeros(3))
-    with pytest.raises(DataError, match=f"{file}' is damaged: it lacks"):
+    with pytest.raises(DataError, match=f"{file}' is damaged"):
         load(name)
 
 
-def test_unwritable_cache_keeps_what_was_fetched(nothing_at_hand, monkeypatch, rng):
-    bunch, _ = rcv1(rng)
-    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **k: bunch)
-
+def test_unwritable_cache_keeps_what_was_fetched(archives, nothing_at_hand, monkeypatch):
     def full(*args):
         raise OSError("No space left on device")
 
@@ -188,12 +195,14 @@ def test_cache_is_the_second_place(nothing_at_hand, monkeypatch):
         load("reuters21578")
 
 
-@pytest.mark.parametrize(("name", "fetcher"), [("mnist", "fetch_openml"), ("reuters", "fetch_rcv1")])
+@pytest.mark.parametrize(
+    ("name", "fetcher"), [("mnist", "sklearn.datasets.fetch_openml"), ("reuters", "urllib.request.urlopen")]
+)
 def test_failed_fetch_says_what_to_put_where(name, fetcher, nothing_at_hand, monkeypatch):
     def offline(*args, **kwargs):
         raise OSError("Name or service not known")
 
-    monkeypatch.setattr(f"sklearn.datasets.{fetcher}", offline)
+    monkeypatch.setattr(fetcher, offline)
     assert NAMED[name].at_hand() == "can be fetched"
     with pytest.raises(DataError, match=r"could not be fetched \(Name or service not known\)\. Put .* into"):
         load(name)
@@ -226,43 +235,95 @@ def test_mnist_from_the_cache_equals_the_files(monkeypatch, tmp_path):
     assert NAMED["mnist"].at_hand() == "yes"
 
 
-def rcv1(rng, n=400, d=30):
-    """A small collection in the form of scikit-learn's RCV1."""
-    topics = ["C11", "CCAT", "E11", "ECAT", "GCAT", "M11", "MCAT"]
+@pytest.fixture
+def archives(rng, tmp_path, monkeypatch, n=400, d=30):
+    """A small collection in the form of the archives of RCV1-v2, on a web of its own."""
     roots = rng.uniform(size=(n, 4)) < 0.3
-    target = np.zeros((n, 7), dtype=np.uint8)
-    target[:, [1, 3, 4, 6]] = roots
-    data = scipy.sparse.random_array((n, d), density=0.3, rng=rng, format="csr")
-    return Bunch(
-        data=data, target=scipy.sparse.csr_array(target), target_names=np.array(topics, dtype=object),
-        sample_id=np.arange(2286, 2286 + n),
-    ), roots  # fmt: skip
+    vectors = scipy.sparse.random_array((n, d), density=0.3, rng=rng, format="csr")
+    ids = rng.permutation(np.arange(2286, 2286 + n))
+    web = tmp_path / "web"
+    web.mkdir()
+
+    def remote(original, content):
+        file = web / Path(original.path).name
+        file.write_bytes(gzip.compress(content))
+        return RemoteFile(original.path, hashlib.sha256(file.read_bytes()).hexdigest(), file.as_uri())
+
+    parts = []
+    for original, rows in zip(rcv1.VECTORS, np.array_split(np.arange(n), len(rcv1.VECTORS)), strict=True):
+        content = io.BytesIO()
+        dump_svmlight_file(vectors[rows], ids[rows], content, zero_based=False)
+        parts.append(remote(original, content.getvalue()))
+    lines = [
+        f"{topic} {ids[row]} 1\n"
+        for row in np.argsort(ids)
+        for topic in ["C11", *np.array(rcv1.ROOTS)[roots[row]]]
+    ]
+    monkeypatch.setattr(rcv1, "VECTORS", tuple(parts))
+    monkeypatch.setattr(rcv1, "TOPICS", remote(rcv1.TOPICS, "".join(lines).encode()))
+    monkeypatch.setattr(rcv1, "N_TERMS", d)
+    return vectors, roots, ids
 
 
-def test_single_root_stories(rng):
-    bunch, roots = rcv1(rng)
-    arrays = single_root_stories(bunch, n_features=10)
+def test_single_root_stories(archives, nothing_at_hand):
+    vectors, roots, ids = archives
+    arrays = rcv1.single_root_stories(vectors, roots, ids, n_features=10)
     expected = np.flatnonzero(roots.sum(axis=1) == 1)
-    assert arrays["id"].tolist() == (2286 + expected).tolist()
+    assert arrays["id"].tolist() == ids[expected].tolist()
     assert arrays["y"].tolist() == roots[expected].argmax(axis=1).tolist()
     X = scipy.sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"])
-    frequency = (bunch.data.toarray()[expected] > 0).sum(axis=0)
+    frequency = (vectors.toarray()[expected] > 0).sum(axis=0)
     kept = np.sort(np.argsort(-frequency, kind="stable")[:10])
-    dense = bunch.data.toarray()[expected][:, kept]
+    dense = vectors.toarray()[expected][:, kept]
     norm = np.linalg.norm(dense, axis=1, keepdims=True)
     np.testing.assert_allclose(X.toarray(), dense / np.where(norm > 0, norm, 1), rtol=1e-5)
+    found = rcv1.stories_of_archives()
+    assert found["y"].tolist() == arrays["y"].tolist()
+    assert found["id"].tolist() == arrays["id"].tolist()
 
 
-def test_reuters_is_fetched_once_and_balanced(nothing_at_hand, monkeypatch, rng):
-    bunch, _ = rcv1(rng)
-    calls = []
-    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **k: calls.append(k) or bunch)
-    first, second = load_reuters(per_class=20), load_reuters(per_class=20)
-    assert len(calls) == 1
+def test_reuters_is_fetched_once_and_balanced(archives, nothing_at_hand, monkeypatch):
+    first = load_reuters(per_class=20)
+    for remote in (*rcv1.VECTORS, rcv1.TOPICS):
+        (nothing_at_hand / remote.path).unlink()
+    monkeypatch.setattr(rcv1, "VECTORS", ())
+    second = load_reuters(per_class=20)
     assert np.bincount(first.target).tolist() == [20] * 4
     assert first.item_names == second.item_names
     assert (first.data != second.data).nnz == 0
     with pytest.raises(DataError, match="fewer than the 54000 asked for"):
+        load("reuters")
+
+
+def test_nothing_is_unpickled_for_reuters(archives, nothing_at_hand):
+    """scikit-learn's cache would run what a stranger put there."""
+    trap = nothing_at_hand / "RCV1"
+    trap.mkdir(parents=True)
+    for name in ("samples", "sample_id", "sample_topics", "topics_names"):
+        joblib.dump(np.array(["trap"], dtype=object), trap / f"{name}_py3.pkl", compress=9)
+    events = []
+    sys.addaudithook(lambda event, _: events.append(event) if event.startswith("pickle") else None)
+    assert len(load_reuters(per_class=5).target) == len(load_reuters(per_class=5).target) == 20
+    assert events == []
+
+
+def test_a_wrong_archive_is_not_kept(archives, nothing_at_hand, monkeypatch):
+    wrong = rcv1.TOPICS._replace(sha256="0" * 64)
+    monkeypatch.setattr(rcv1, "TOPICS", wrong)
+    with pytest.raises(
+        DataError, match=r"could not be fetched .* another SHA-256.*; the \.pkl files .* are not read"
+    ):
+        load("reuters")
+    assert not (nothing_at_hand / wrong.path).exists()
+
+
+def test_damage_to_what_was_fetched_is_noticed(archives, nothing_at_hand):
+    load_reuters(per_class=5)
+    file = nothing_at_hand / "reuters-rcv1.npz"
+    arrays = dict(np.load(file))
+    arrays["y"][0] = (arrays["y"][0] + 1) % 4
+    np.savez(file, **arrays)
+    with pytest.raises(DataError, match=r"reuters-rcv1.npz' is damaged.*; remove it"):
         load("reuters")
 
 

@@ -109,3 +109,21 @@ def test_texts_are_no_vectors():
 def test_extreme_values_are_refused_where_distances_are_needed(blobs, factor, size):
     with pytest.raises(ValueError, match=f"too {size} to compute distances"):
         SEC(3).fit(blobs[0] * factor)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda x: x, list, torch.utils.data.TensorDataset], ids=["tensor", "list", "Dataset"]
+)
+def test_tensors_without_values_are_refused(wrap):
+    with pytest.raises(ValueError, match="is a meta tensor, which has a shape but no values"):
+        quick().fit(wrap(torch.zeros(20, 3, device="meta")))
+
+
+@pytest.mark.parametrize("shape", [(10, 2), (10, 8, 8)])
+def test_integers_beyond_float_are_refused(shape):
+    X = np.full(shape, 10**400, dtype=object)
+    for data in (X, X.tolist()):
+        with pytest.raises(
+            ValueError, match="holds an integer that is too large for a float; scale the values"
+        ):
+            quick().fit(data)

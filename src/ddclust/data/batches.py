@@ -18,6 +18,7 @@ from ddclust.data.items import (
     blocks,
     exact_float,
     memory_map,
+    refuse_shrunken,
     release_pages,
     resident_file_bytes,
     shuffled,
@@ -130,6 +131,11 @@ class Scaling:
         return cls(item_shape, *_unit_range(X, channel_axis(item_shape)))
 
     @classmethod
+    def none(cls, X: Items) -> Scaling:
+        """Vectors as they are: those of tables have their weights already."""
+        return cls(tuple(X.shape[1:]), np.zeros(X.shape[1]), np.ones(X.shape[1]))
+
+    @classmethod
     def to_unit_mean_square(cls, X: Items, *, center: bool = False) -> Scaling:
         """One factor that brings the mean square of all values to 1; with ``center``, their common mean is subtracted."""
         item_shape = tuple(X.shape[1:])
@@ -165,6 +171,7 @@ class BatchSource:
 
     def batch(self, indices: Any) -> Tensor:
         """The items at ``indices`` (an integer array or a slice), ready for the network."""
+        refuse_shrunken(self.items)
         batch = self.scaling(self.items[indices])
         if self._is_mapped and resident_file_bytes() - self._resident_before > MAPPED_BYTES:
             release_pages(self.items)

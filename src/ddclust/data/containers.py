@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-from ddclust.data.items import BlockItems, DatasetItems, as_array
+from ddclust.data.items import NO_VALUES, BlockItems, DatasetItems, as_array
 
 
 def as_items(X: Any) -> Any:
@@ -54,6 +54,10 @@ def _array_of_sequences(X: Any) -> NDArray:
     """Nested sequences as an array; if they are ragged, the error names the first odd item."""
     try:
         return np.asarray(X)
+    except TypeError as error:
+        if any(getattr(item, "is_meta", False) for item in X):
+            raise ValueError(NO_VALUES) from error
+        raise
     except ValueError as error:
         shapes = [np.shape(item) for item in X]
         odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)

@@ -18,6 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_BYTES = 64 * 2**20
+NO_VALUES = "X is a meta tensor, which has a shape but no values; give one on a device that stores them."
+
+
+class ShrunkenFileError(OSError):
+    """A file became shorter while it was in use as a memory map."""
 
 
 class Items(Protocol):
@@ -199,6 +204,7 @@ class BlockItems:
             return self._cache[number]
         start = number * self.block_length
         stop = min(start + self.block_length, len(self))
+        refuse_shrunken(self.stored)
         block = np.array(self.stored[start:stop])  # a copy: the rest of a memory map can be released
         refuse_non_finite(block, range(start, stop))
         self._cache[number] = block
@@ -254,12 +260,14 @@ def blocks(items: Items) -> Iterator[NDArray]:
     """All items in consecutive blocks of about 64 MB in float64."""
     step = max(BLOCK_BYTES // (8 * max(math.prod(items.shape[1:]), 1)), 1)
     for start in range(0, len(items), step):
+        refuse_shrunken(items)
         yield items[start : start + step]
         release_pages(items)
 
 
 def all_equal(items: Items) -> bool:
     """Whether every item is the same."""
+    refuse_shrunken(items)
     first = items[:1]
     if (items[:100] != first).any():  # usually true, and then the rest need not be read
         return False
@@ -302,12 +310,24 @@ def described_place(place: Sequence[int], column_names: Sequence[str] | None = N
         return f"row {row}"
     if len(rest) > 1:
         return f"item {row} at {tuple(rest)}"
-    name = f" ({column_names[rest[0]]!r})" if column_names is not None else ""
-    return f"row {row}, column {rest[0]}{name}"
+    return f"row {row}, column {described_column(rest[0], column_names)}"
+
+
+def described_column(column: int, names: Sequence[str] | None = None) -> str:
+    """The number of a column, counted from 0, with its name if there are names.
+
+    Examples
+    --------
+    >>> described_column(2), described_column(2, ["mass", "age", "cost"])
+    ('2', "2 ('cost')")
+    """
+    return str(column) if names is None else f"{column} ({names[column]!r})"
 
 
 def fingerprint(data: Any) -> str:
-    """SHA-256 of the shape, dtype and values of items or a sparse matrix, or of a list of texts."""
+    """SHA-256 of the shape, dtype and values of items or a sparse matrix, of a table or of a list of texts."""
+    if hasattr(data, "sha256"):  # a table
+        return data.sha256()
     if isinstance(data, list):
         digest = hashlib.sha256(f"{len(data)} texts".encode())
         for text in data:
@@ -323,6 +343,22 @@ def fingerprint(data: Any) -> str:
     for part in parts:
         digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
+
+
+def refuse_shrunken(items: Any) -> None:
+    """Refuse to read on in a memory map whose file has become shorter: that would end the process by SIGBUS."""
+    mapped = _memmap_under(items)
+    mapping = getattr(mapped, "_mmap", None)
+    if mapped is None or mapping is None:
+        return
+    # A map begins at a multiple of the granularity, at or before the array's first byte.
+    end = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY + len(mapping)
+    size = mapping.size()
+    if size < end:
+        raise ShrunkenFileError(
+            f"{str(mapped.filename)!r} shrank from {end:,} to {size:,} bytes while it was in use; restore it and start"
+            " again."
+        )
 
 
 def release_pages(items: Any) -> None:
@@ -356,6 +392,8 @@ def memory_map(items: Any) -> mmap.mmap | None:
 def as_array(value: Any) -> NDArray:
     """A tensor, an image or a nested sequence as an array."""
     if hasattr(value, "detach"):  # a tensor, on any device
+        if value.is_meta:
+            raise ValueError(NO_VALUES)
         value = value.detach().cpu()
         value = value.to_dense() if value.is_sparse else value
         value = value.float() if str(value.dtype) == "torch.bfloat16" else value

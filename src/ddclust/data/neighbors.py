@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +13,16 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
 
 from ddclust.data.batches import BatchSource
+from ddclust.data.cells import candidate_neighbors
 from ddclust.data.items import SparseItems
 from ddclust.progress import Bar
 
 CHUNK_ROWS = 4096  # queries at a time: enough work for all cores, and a progress bar that moves
 DIFFERENCE_BYTES = 64 * 2**20
-EXACT_ITEMS = 30_000  # for so many, all distances take less than half a minute
-SOUGHT_NEIGHBORS = 16
+# Up to so many items all distances, and up to so many features a tree, take a few seconds.
+EXACT_ITEMS, TREE_FEATURES = 10_000, 8
+MOST_APPROXIMATE = 500  # neighbours
+CANDIDATES, FEWEST_MORE = 3, 8  # for each neighbour that is sought, and more than these
 # Tuned on the classes of AG News: 74 % of ten neighbours by words share the class, and 80 % of ten by topics.
 TOPICS, SMOOTHED_OVER = 30, 10
 
@@ -38,8 +40,8 @@ def nearest_neighbors(
     """The ``n_neighbors`` nearest other items of each item.
 
     An item is never its own neighbour, but its duplicates may be. Neighbours at the same distance are ordered by
-    index. The search is scikit-learn's and exact: a k-d tree up to 15 dimensions, otherwise all distances, one
-    block at a time. On MNIST (70,000 x 784) it takes minutes on two cores.
+    index. The search is exact up to 10,000 items, and by a tree of up to 8 dimensions. In larger data most of the nearest
+    neighbours are found (:mod:`ddclust.data.cells`): 98 % on MNIST, in a tenth of the time.
 
     Parameters
     ----------
@@ -67,51 +69,28 @@ def nearest_neighbors(
     n = X.shape[0]
     if metric not in ("euclidean", "cosine"):
         raise ValueError(f"metric={metric!r} must be 'euclidean' or 'cosine'.")
-    _check_number(n_neighbors, n)
+    if not 1 <= n_neighbors < n:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} must be at least 1 and less than n_samples={n}: an item is not its own neighbour."
+        )
     if metric == "cosine":
         X = _directions(X)
-    indices = _found(centred(X), n_neighbors, verbose)
-    distances = _distances(X, indices)
-    order = np.lexsort((indices, distances))  # exact distances may differ in order from the rounded ones
-    indices = np.take_along_axis(indices, order, axis=1)
+    found = (
+        _candidates(X, n_neighbors, verbose) if is_large(X, n_neighbors) else _found(X, n_neighbors, verbose)
+    )
+    distances = _distances(X, found)
+    order = np.lexsort((found, distances))[
+        :, :n_neighbors
+    ]  # exact distances may differ in order from the rounded ones
+    indices = np.take_along_axis(found, order, axis=1)
     distances = np.take_along_axis(distances, order, axis=1)
     return Neighbors(indices, distances**2 / 2 if metric == "cosine" else distances)
 
 
-def neighbor_indices(
-    X: Any, n_neighbors: int, *, metric: str = "euclidean", verbose: bool | int = False
-) -> NDArray[np.int32]:
-    """The ``n_neighbors`` nearest other items of each item, (n, n_neighbors), nearest first.
-
-    Up to 30,000 items the search is exact, by :func:`nearest_neighbors`. For more items it is approximate if
-    pynndescent is installed (``pip install 'ddclust[neighbors]'``), which takes a tenth of the time on MNIST and finds
-    98 % of the neighbours.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features), float32 or float64
-    n_neighbors : int
-        Less than n_samples.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-    verbose : bool or int, default=False
-        Show progress if the search takes more than two seconds.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_neighbors)
-
-    Examples
-    --------
-    >>> neighbor_indices(np.array([[0.0], [1.0], [3.0]]), 1)
-    array([[1],
-           [0],
-           [1]], dtype=int32)
-    """
-    _check_number(n_neighbors, X.shape[0])
-    if X.shape[0] > EXACT_ITEMS and find_spec("pynndescent") is not None:
-        return _approximate(_directions(X) if metric == "cosine" else X, n_neighbors, verbose)
-    found = nearest_neighbors(X, n_neighbors, metric=metric, verbose=verbose)
-    return found.indices.astype(np.int32)
+def is_large(X: Any, n_neighbors: int) -> bool:
+    """Whether exact neighbours would take too long."""
+    n, n_features = X.shape
+    return n > EXACT_ITEMS and n_features > TREE_FEATURES and n_neighbors <= MOST_APPROXIMATE
 
 
 def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int = False) -> NDArray[np.int32]:
@@ -123,8 +102,10 @@ def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int =
     vectors = source.vectors()
     if isinstance(source.items, SparseItems):
         topics = topic_vectors(vectors, verbose=verbose)
-        return neighbor_indices(topics, n_neighbors, metric="cosine", verbose=verbose)
-    return neighbor_indices(vectors, n_neighbors, verbose=verbose)
+        found = nearest_neighbors(topics, n_neighbors, metric="cosine", verbose=verbose)
+    else:
+        found = nearest_neighbors(vectors, n_neighbors, verbose=verbose)
+    return found.indices.astype(np.int32)
 
 
 def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
@@ -151,7 +132,7 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
     """
     n, n_features = X.shape
     n_near = min(SMOOTHED_OVER, n - 1)
-    near = neighbor_indices(X, n_near, metric="cosine", verbose=verbose)
+    near = nearest_neighbors(X, n_near, metric="cosine", verbose=verbose).indices
     share = np.full(near.size, 1 / n_near, dtype=X.dtype)
     means = scipy.sparse.csr_array((share, near.ravel(), np.arange(0, near.size + 1, n_near)), shape=(n, n))
     directions = normalize(X)
@@ -162,28 +143,11 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
         return TruncatedSVD(min(TOPICS, n_features), random_state=0).fit_transform(smooth)
 
 
-def _check_number(n_neighbors: int, n: int) -> None:
-    if not 1 <= n_neighbors < n:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} must be at least 1 and less than n_samples={n}: an item is not its own neighbour."
-        )
-
-
-def _approximate(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int32]:
-    """Most of the nearest neighbours by Euclidean distance, found by descent on a graph of neighbours."""
-    from pynndescent import NNDescent
-
-    # The descent needs a graph with enough neighbours, of which only the nearest are kept.
-    n_sought = max(n_neighbors + 1, SOUGHT_NEIGHBORS)
-    n = X.shape[0]
-    with Bar(total=n, unit="item", desc="finding neighbours", disable=not verbose) as bar:
-        found, _ = NNDescent(X, n_neighbors=n_sought, random_state=0).neighbor_graph
-        bar.update(n)
-    rows = np.arange(n)
-    indices = _without_itself(found[:, : n_neighbors + 1], rows)
-    return np.where(indices < 0, rows[:, None], indices).astype(
-        np.int32
-    )  # the item itself where none was found
+def _candidates(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
+    """More items than the nearest neighbours, with most of these among them, without the item itself."""
+    n_candidates = max(CANDIDATES * n_neighbors, n_neighbors + FEWEST_MORE) + 1
+    found = candidate_neighbors(X, n_candidates, verbose=verbose)
+    return _without_itself(found, np.arange(len(found)))
 
 
 def _directions(X: Any) -> Any:
@@ -210,6 +174,7 @@ def centred(X: Any) -> Any:
 def _found(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
     """Indices of the nearest neighbours without the item itself, (n, k), in no particular order."""
     n = X.shape[0]
+    X = centred(X)
     search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
     indices = np.empty((n, n_neighbors), dtype=np.int64)
     with Bar(total=n, unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:

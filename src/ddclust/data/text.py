@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from itertools import islice
@@ -62,6 +63,22 @@ class StemVectorizer(TfidfVectorizer):
                 "Not one of the texts holds a word: they have no letters, or only English stop words."
             ) from error
 
+    def whole_words(self, texts: Iterable[str]) -> list[str]:
+        """For each stem its most frequent word in some texts, or the stem itself if they do not hold it.
+
+        Examples
+        --------
+        >>> texts = ["Oil prices rise.", "The prices of oil", "A price"]
+        >>> StemVectorizer().fit(texts).whole_words(texts)
+        ['oil', 'prices', 'rise']
+        """
+        stems_of = _StemsOf(self.language)
+        counts = Counter(word for text in texts for word in stems_of.words(text))
+        words: dict[str | None, str] = {}
+        for word in sorted(counts, key=lambda word: (-counts[word], word)):
+            words.setdefault(stems_of.stem(word), word)
+        return [words.get(stem, stem) for stem in self.get_feature_names_out().tolist()]
+
     @classmethod
     def from_stems(cls, language: str, stems: list[str], idf: NDArray[np.float64]) -> Self:
         """A fitted vectorizer from its stems and their weights."""
@@ -102,17 +119,21 @@ class _StemsOf:
             self._known = dict.fromkeys(ENGLISH_STOP_WORDS)
 
     def __call__(self, text: str) -> list[str]:
-        stems = []
+        stems = (self.stem(word) for word in self.words(text))
+        return [stem for stem in stems if stem is not None]
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, in lower case."""
         composed = unicodedata.normalize("NFC", text).replace(
             "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i"
         )
-        for word in self._words(composed.lower()):
-            if word not in self._known:
-                self._known[word] = self._stem(word) if len(word) <= LONGEST_WORD else None
-            stem = self._known[word]
-            if stem is not None:
-                stems.append(stem)
-        return stems
+        return self._words(composed.lower())
+
+    def stem(self, word: str) -> str | None:
+        """The stem of a word, None for stop words and what is too long to be a word."""
+        if word not in self._known:
+            self._known[word] = self._stem(word) if len(word) <= LONGEST_WORD else None
+        return self._known[word]
 
 
 @cache

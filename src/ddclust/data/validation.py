@@ -25,6 +25,7 @@ from ddclust.data.items import (
     refuse_non_finite,
     with_short_indices,
 )
+from ddclust.data.tables import Table
 from ddclust.data.text import is_text
 from ddclust.data.views import ViewItems, check_views
 
@@ -33,6 +34,7 @@ __all__ = [
     "StrOptions",
     "check_items",
     "check_items_can_be_clustered",
+    "check_table_rows",
     "check_vectors",
     "check_view_items",
     "fit_context",
@@ -56,11 +58,16 @@ def check_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> Items:
     if is_read_in_pieces(X):
         _check_shape(estimator, X, reset)
         return X
-    if len(X.shape) <= 2:
-        X = _checked_rows(estimator, X, reset)
-    else:
-        X = check_array(X, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0)
-        _check_shape(estimator, X, reset)
+    try:
+        if len(X.shape) <= 2:
+            X = _checked_rows(estimator, X, reset)
+        else:
+            X = check_array(X, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0)
+            _check_shape(estimator, X, reset)
+    except OverflowError as error:
+        raise ValueError(
+            "X holds an integer that is too large for a float; scale the values first."
+        ) from error
     refuse_non_finite(X, column_names=getattr(estimator, "feature_names_in_", None))
     return X
 
@@ -88,6 +95,18 @@ def check_view_items(estimator: BaseEstimator, X: Any, *, reset: bool) -> ViewIt
     return items
 
 
+def check_table_rows(estimator: BaseEstimator, rows: Items, *, reset: bool) -> Items:
+    """The encoded rows of a table. With ``reset``, the estimator remembers their shape and the table's own columns."""
+    least = 2 if reset else 1
+    if len(rows) < least:
+        raise ValueError(f"X is a table with {len(rows)} row(s) while a minimum of {least} is required.")
+    if reset:
+        estimator.item_shape_ = tuple(rows.shape[1:])
+        names = estimator.columns_.names
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    return rows
+
+
 def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """X as one row of float32 or float64 per item: an array, with images flattened, or a CSR matrix.
 
@@ -97,6 +116,10 @@ def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
         raise ValueError(
             f"{type(estimator).__name__} takes vectors, not texts; give it"
             " ddclust.data.text.StemVectorizer().fit_transform(X)."
+        )
+    if isinstance(X, Table):
+        raise ValueError(
+            f"{type(estimator).__name__} takes vectors, not a table; give it Columns.of(X).encode(X)."
         )
     items = check_items(estimator, X, reset=reset)
     _refuse_extremes(items)
@@ -202,7 +225,7 @@ def _refuse_words(X: Any, error: ValueError) -> None:
                 names = getattr(X, "columns", None)
                 raise ValueError(
                     f"X holds the text {cell!r:.60} in {described_place(place, names)}; encode or remove such columns."
-                    " To cluster texts, give a list of them."
+                    " DDC and DEC take words in the columns of a data frame, and a list of texts."
                 ) from error
 
 

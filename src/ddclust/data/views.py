@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddclust.data.batches import Scaling
-from ddclust.data.items import Items
+from ddclust.data.items import Items, refuse_shrunken
 
 # A list of so few arrays is a list of views: nobody clusters so few images.
 MOST_VIEWS = 9
@@ -39,6 +39,8 @@ class ViewItems:
         return self.shape[0]
 
     def __getitem__(self, indices: Any) -> NDArray:
+        for view in self.views:
+            refuse_shrunken(view)
         parts = [view[indices] for view in self.views]
         return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=self.dtype)
 

@@ -1,6 +1,6 @@
 """Named data sets: one file each, which declares its sets in ``SETS``."""
 
-from ddclust.data.named import agnews, circles, digits, mnist, rcv1, reuters21578, seals
+from ddclust.data.named import agnews, circles, digits, manuals, mnist, rcv1, reuters21578, seals, tiles, wine
 from ddclust.data.named.declaration import NamedSet
 
 # In the order in which they are listed to users.
@@ -9,6 +9,9 @@ NAMED: dict[str, NamedSet] = {
     for declared in (
         *circles.SETS,
         *digits.SETS,
+        *tiles.SETS,
+        *manuals.SETS,
+        *wine.SETS,
         *mnist.SETS,
         *seals.SETS,
         *rcv1.SETS,

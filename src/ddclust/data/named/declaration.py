@@ -21,6 +21,7 @@ class NamedSet:
     size : str
         As shown to users, "1,000 x 2" for example.
     classes : int
+        0 if none are known.
     origin, licence : str
     files : tuple of str
         The files it needs, by their paths in a data folder.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import struct
 from collections.abc import Sequence
@@ -18,6 +17,8 @@ from ddclust.data.named.fetch import fetched
 from ddclust.data.named.sampling import sample_of_classes
 from ddclust.data.named.store import DataFile, find, need, where_to
 from ddclust.data.readers.bunch import DataError, make_bunch
+from ddclust.data.readers.formats import budget_of
+from ddclust.data.readers.text_files import open_bytes
 
 # Train before test, images before labels.
 FILES = (
@@ -107,7 +108,8 @@ SETS = (
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:
     """An array of bytes in the IDX format."""
-    content = gzip.decompress(path.read_bytes())
+    with open_bytes(path, budget_of(path)) as file:
+        content = file.read()
     n_axes = content[3]
     shape = struct.unpack(f">{n_axes}I", content[4 : 4 + 4 * n_axes])
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_axes).reshape(shape)

@@ -11,7 +11,8 @@ from ddclust.data.named.declaration import NamedSet
 from ddclust.data.named.sampling import sample_of_classes
 from ddclust.data.named.store import DataFile, need
 from ddclust.data.readers.bunch import make_bunch
-from ddclust.data.readers.json_lines import read_json_lines
+from ddclust.data.readers.formats import budget_of
+from ddclust.data.readers.json_lines import json_lines
 
 FILE = DataFile(
     "reuters21578_topics.jsonl.gz", "b939c25fc3ddb0088aef56369d1e83ec909949695bc683e729867e2b3998f2a3"
@@ -32,8 +33,10 @@ def load_reuters21578(*, per_class: int | None = None) -> Bunch:
     Bunch
         ``data`` is a list of texts.
     """
-    records = [record for _, record in read_json_lines(need(FILE, "reuters21578"))]
-    chosen = [r for r in records if len(r["topics"]) == 1 and r["topics"][0] in TOPICS]
+    path = need(FILE, "reuters21578")
+    chosen = [
+        r for _, r in json_lines(path, budget_of(path)) if len(r["topics"]) == 1 and r["topics"][0] in TOPICS
+    ]
     target = np.array([TOPICS.index(r["topics"][0]) for r in chosen])
     if per_class is not None:
         places = sample_of_classes(target, per_class, random_state=0)

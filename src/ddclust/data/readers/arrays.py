@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
+import math
 import zipfile
-import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse
@@ -15,25 +14,12 @@ from sklearn.utils import Bunch
 
 from ddclust.data.items import SparseItems, described_place, first_non_finite
 from ddclust.data.readers.bunch import DataError, make_bunch
-from ddclust.data.readers.formats import Format, ReadOptions
+from ddclust.data.readers.formats import Format, ReadOptions, budget_of
+from ddclust.storage.limits import Budget, in_words
 
 DATA_KEYS = ("X", "x", "data", "images")
 TARGET_KEYS = ("y", "target", "labels")
 ZIP_MAGIC, NPY_MAGIC = b"PK\x03\x04", b"\x93NUMPY"
-# What numpy and zipfile raise for damaged files.
-UNREADABLE = (
-    ValueError,
-    TypeError,
-    LookupError,
-    OverflowError,
-    RuntimeError,
-    SyntaxError,
-    EOFError,
-    OSError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 SPARSE_KEYS = {"indices", "indptr", "shape"}
 
 
@@ -46,11 +32,12 @@ def read_npy(path: Path, options: ReadOptions) -> Bunch:
 
 def read_npz(path: Path, options: ReadOptions) -> Bunch:
     """The array X (or the only one), or the sparse matrix in parts, with the labels y if there are any."""
-    arrays = open_npz(path)
+    budget = options.budget(path)
+    arrays = open_npz(path, budget)
     targets = [name for name in arrays if name in TARGET_KEYS]
-    target = arrays[targets[0]] if targets else None
+    target = checked_labels(arrays[targets[0]], path) if targets else None
     is_sparse = arrays.keys() >= SPARSE_KEYS or (arrays.keys() >= {"format", "shape"} and "X" not in arrays)
-    data = _sparse(arrays, path) if is_sparse else _dense(arrays, path)
+    data = _sparse(arrays, path, budget) if is_sparse else _dense(arrays, path)
     check_shape_and_type(data, path)
     check_finite(data, path)
     if target is not None and target.shape != (data.shape[0],):
@@ -73,23 +60,60 @@ def open_npy(path: Path) -> NDArray:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except DataError:
         raise
-    except UNREADABLE as error:
-        raise DataError(f"{str(path)!r} cannot be read as a .npy file of numbers: {error}") from error
+    except Exception as error:  # numpy fails in many ways
+        raise DataError(
+            f"{str(path)!r} cannot be read as a .npy file of numbers ({_reason(error)}); write it again."
+        ) from error
 
 
-def open_npz(path: Path) -> dict[str, NDArray]:
+def open_npz(path: Path, budget: Budget | None = None) -> dict[str, NDArray]:
     """All arrays of an .npz file by name."""
+    budget = budget_of(path) if budget is None else budget
     try:
         if _begins_with(path, NPY_MAGIC):
             raise DataError(
                 f"{str(path)!r} cannot be read as an .npz file: it is a single .npy array; rename it."
             )
-        with path.open("rb") as file, zipfile.ZipFile(file), np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            budget.spend(sum(member.file_size for member in members))
+            return {member.filename.removesuffix(".npy"): _array(archive, member) for member in members}
     except DataError:
         raise
-    except UNREADABLE as error:
-        raise DataError(f"{str(path)!r} cannot be read as an .npz file of numbers: {error}") from error
+    except Exception as error:  # numpy and zipfile fail in many ways
+        raise DataError(
+            f"{str(path)!r} cannot be read as an .npz file of numbers ({_reason(error)}); write it again."
+        ) from error
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray:
+    """An array of an archive, which must hold as much as its header declares."""
+    with archive.open(member) as file:
+        size = _declared_bytes(file)
+    if size > member.file_size:
+        raise ValueError(
+            f"the array {member.filename!r} should take {in_words(size)}, but has {in_words(member.file_size)}"
+        )
+    with archive.open(member) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _declared_bytes(file: IO[bytes]) -> int:
+    """The size of an array by its header."""
+    version = np.lib.format.read_magic(file)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ValueError(f"an array has the format {version[0]}.{version[1]}, which holds no plain numbers")
+    shape, _, dtype = readers[version](file)
+    return math.prod(shape) * dtype.itemsize
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in a few words."""
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
 def _begins_with(path: Path, magic: bytes) -> bool:
@@ -115,6 +139,17 @@ def check_shape_and_type(data: Any, path: Path) -> None:
         raise DataError(f"{str(path)!r} holds no data: its shape is {data.shape}.")
 
 
+def checked_labels(labels: NDArray, path: Path) -> NDArray:
+    """One label for each item: numbers, or names as texts or bytes."""
+    if labels.ndim != 1:
+        raise DataError(f"The labels in {str(path)!r} must be one-dimensional, got shape {labels.shape}.")
+    if labels.dtype.kind == "S":
+        return np.char.decode(labels, "utf-8", "backslashreplace")
+    if labels.dtype.kind not in "biufU":
+        raise DataError(f"The labels in {str(path)!r} are of type {labels.dtype}, not numbers or names.")
+    return labels
+
+
 def check_finite(data: Any, path: Path) -> None:
     """Refuse NaN and infinity, saying where they are."""
     found = first_non_finite(SparseItems(data) if scipy.sparse.issparse(data) else data)
@@ -137,9 +172,11 @@ def _dense(arrays: dict[str, NDArray], path: Path) -> NDArray:
     return arrays[key]
 
 
-def _sparse(arrays: dict[str, NDArray], path: Path) -> Any:
+def _sparse(arrays: dict[str, NDArray], path: Path, budget: Budget) -> Any:
     """A CSR matrix from its parts, of ones if there are no values. Files that SciPy saved name their format."""
     try:
+        shape = tuple(arrays["shape"].tolist())
+        budget.spend(8 * (shape[0] + 1))  # a matrix of many rows that hold nothing
         if "format" in arrays:
             stored: Any = scipy.sparse.load_npz(path)
             if hasattr(stored, "check_format"):  # before the conversion, which would follow wrong indices
@@ -147,9 +184,13 @@ def _sparse(arrays: dict[str, NDArray], path: Path) -> Any:
             return scipy.sparse.csr_array(stored)
         indices, indptr = arrays["indices"].astype(np.int64), arrays["indptr"].astype(np.int64)
         values = arrays.get("data", np.ones(len(indices), dtype=np.float32))
-        matrix = scipy.sparse.csr_array((values, indices, indptr), shape=tuple(arrays["shape"].tolist()))
+        matrix = scipy.sparse.csr_array((values, indices, indptr), shape=shape)
         matrix.check_format(full_check=True)
         matrix.sum_duplicates()
-    except (ValueError, TypeError, IndexError, KeyError, OSError) as error:
-        raise DataError(f"{str(path)!r} is not a valid sparse matrix: {error}") from error
+    except DataError:
+        raise
+    except Exception as error:  # scipy fails in many ways
+        raise DataError(
+            f"{str(path)!r} is not a valid sparse matrix ({_reason(error)}); write it again."
+        ) from error
     return matrix

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 from sklearn.utils import Bunch
 
-from ddclust.data.items import first_non_finite
 from ddclust.data.readers.bunch import DataError, coded, make_bunch
 from ddclust.data.readers.formats import ReadOptions
 from ddclust.data.readers.text_files import stem
+from ddclust.data.tables import Table
+from ddclust.data.tables.guess import looks_like_id
 
 # Taken as the items' names unless another column is given: an id, or the row numbers that pandas writes.
 ID_COLUMN = "id"
+SHOWN_PROBLEMS = 10
+MOST_CHECKED = 200  # columns that are looked at for ids
 INDEX_COLUMNS = ("", "Unnamed: 0", "__index_level_0__")
 
 
@@ -35,11 +38,15 @@ class ColumnRoles:
             ]
             free = (i for i in candidates if i != self.truth and i not in self.text)
             self.id = self.guessed_id = next(free, None)
-        self.values = [i for i in range(len(columns)) if i not in (self.truth, self.id)]
+        dropped = {self._find(name) for name in options.drop_columns}
+        self.values = [i for i in range(len(columns)) if i not in {self.truth, self.id, *dropped}]
         if options.value_columns is not None and not self.text:
             # "embedding[3]" is a value of the column "embedding".
             own = [name if name in columns else name.partition("[")[0] for name in options.value_columns]
-            self.values = [self._find(name) for name in dict.fromkeys(own)]
+            wanted = [self._find(name) for name in dict.fromkeys(own)]
+            self.values = [i for i in wanted if i not in dropped]
+        for name in options.kinds or ():
+            self._find(name if name in columns else name.partition("[")[0])
         if not self.values and not self.text:
             raise DataError(f"{str(path)!r} has no column left to cluster besides {listed(columns)}.")
 
@@ -62,13 +69,22 @@ def table_bunch(
     truth: list[str],
     feature_names: list[str],
     left_out: list[str] | None = None,
+    said: Sequence[str] = (),
 ) -> Bunch:
     """The Bunch of a table; notes say which columns the reader chose or left out by itself."""
-    notes = []
+    notes = list(said)
     if roles.guessed_id is not None:
         notes.append(f"The column {roles.columns[roles.guessed_id]!r} names the items and is not clustered.")
     if left_out:
-        notes.append(f"Columns that are not numeric are left out: {listed(left_out)}.")
+        notes.append(f"Columns of lists or records are left out: {listed(left_out)}.")
+    if isinstance(data, np.ndarray) and len(feature_names) in range(1, MOST_CHECKED):
+        ids_too = [
+            name for name, column in zip(feature_names, data.T, strict=True) if looks_like_id(name, column)
+        ]
+        if ids_too:
+            notes.append(
+                f"{listed(ids_too)} may only count the rows, but is clustered; drop_columns leaves it out."
+            )
     target, target_names = coded(truth) if truth else (None, None)
     return make_bunch(
         data,
@@ -82,14 +98,24 @@ def table_bunch(
     )
 
 
-def check_cells(data: NDArray, row_name: Callable[[int], str], columns: list[str], path: Path) -> None:
-    """Refuse NaN and infinity, naming the row and the column."""
-    found = first_non_finite(data)
-    if found is not None:
-        (row, column), value = found
+def refuse_infinity(path: Path, places: Mapping[str, str]) -> None:
+    """An error that names every column that holds infinity, with the first place, if there is any."""
+    if places:
+        words = "; ".join(f"{column!r} in {place}" for column, place in list(places.items())[:SHOWN_PROBLEMS])
+        more = f"; and {len(places) - SHOWN_PROBLEMS} more" if len(places) > SHOWN_PROBLEMS else ""
         raise DataError(
-            f"{str(path)!r}: {row_name(row)}, column {columns[column]!r} holds {value}; remove or fill such values first."
+            f"{str(path)!r} holds infinite numbers: column {words}{more}. Leave such cells empty, or leave the column out"
+            " (drop_columns)."
         )
+
+
+def mixed_columns(path: Path, columns: dict[str, Any], kinds: Mapping[str, str] | None) -> Table:
+    """Columns of any kind as a Table; kinds of columns that it does not have are left out."""
+    own = {name: kind for name, kind in (kinds or {}).items() if name in columns}
+    try:
+        return Table(columns, own)
+    except ValueError as error:
+        raise DataError(f"{str(path)!r}: {error}") from error
 
 
 def listed(names: list[str], most: int = 20) -> str:

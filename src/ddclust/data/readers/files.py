@@ -11,7 +11,7 @@ from ddclust.data.readers.bunch import DataError
 from ddclust.data.readers.delimited import DELIMITED
 from ddclust.data.readers.folders import files_of
 from ddclust.data.readers.formats import Format, ReadOptions
-from ddclust.data.readers.images import IMAGE_FOLDER
+from ddclust.data.readers.images import IMAGE_FOLDER, is_image_file
 from ddclust.data.readers.json_lines import JSON_LINES
 from ddclust.data.readers.parquet import PARQUET
 from ddclust.data.readers.texts import TEXT_FOLDER, TXT
@@ -44,6 +44,8 @@ def _file_format(path: Path) -> Format:
         form = form if form is not None and form.may_be_gzipped else None
     else:
         form = BY_SUFFIX.get(suffix)
+    if is_image_file(path):
+        raise DataError(f"{str(path)!r} is a single image; give a folder of them.")
     if form is None:
         raise DataError(
             f"{str(path)!r} is not a data file; it must end in {', '.join(BY_SUFFIX)}, or be a folder of images or"

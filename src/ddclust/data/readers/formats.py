@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
 from ddclust.data.readers.bunch import DataError
+from ddclust.storage.limits import Budget
 
 COLUMN_OPTIONS = frozenset({"text_column", "id_column", "truth_column"})
-# Never refused: a model's columns are passed on with any data, and progress can always be asked for.
-GENERAL_OPTIONS = frozenset({"value_columns", "verbose"})
+TABLE_OPTIONS = COLUMN_OPTIONS | {"value_columns", "drop_columns", "kinds"}
+GENERAL_OPTIONS = frozenset({"verbose", "max_bytes", "photo_side"})  # never refused
+
+
+def budget_of(path: Path, max_bytes: float | None = None) -> Budget:
+    """The memory that reading a user's file or folder may take."""
+    return Budget(repr(str(path)), max_bytes, DataError)
 
 
 @dataclass(frozen=True)
@@ -23,9 +29,17 @@ class ReadOptions:
     id_column: str | None = None
     truth_column: str | None = None
     value_columns: tuple[str, ...] | None = None
+    drop_columns: tuple[str, ...] = ()
     image_size: int | tuple[int, int] | None = None
     colour: str = "auto"
     verbose: bool = False
+    max_bytes: float | None = None
+    kinds: Mapping[str, str] | None = None
+    photo_side: int | None = None
+
+    def budget(self, path: Path) -> Budget:
+        """The memory that reading the file or folder may take."""
+        return budget_of(path, self.max_bytes)
 
     def refuse_all_but(self, applicable: Set[str], data: str) -> None:
         """Raise an error if an option is set that does not apply to this kind of data."""

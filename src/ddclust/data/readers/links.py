@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from ddclust.data.readers.bunch import DataError
 from ddclust.data.readers.delimited import csv_rows
+from ddclust.data.readers.formats import budget_of
+from ddclust.storage.tables import name_in
 
 
 class ItemPlaces:
     """Positions of items by name or, unless some names are numbers themselves, by number, counted from 0.
+
+    Names may also be given as they are in labels.csv, where formulas are escaped.
 
     Examples
     --------
@@ -32,19 +36,24 @@ class ItemPlaces:
         self.numbered = not any(name.isdecimal() for name in self.by_name)
 
     def __contains__(self, item: str) -> bool:
-        return item in self.by_name or (self.numbered and item.isdecimal() and int(item) < len(self.names))
+        is_short = len(item) <= len(str(len(self.names)))  # int refuses thousands of digits
+        is_number = self.numbered and is_short and item.isdecimal() and int(item) < len(self.names)
+        return item in self.by_name or name_in(item) in self.by_name or is_number
 
     def __getitem__(self, item: str) -> int:
         if item not in self:
             way = ", and items are numbered from 0" if self.numbered else ""
             raise DataError(
-                f"There is no item {item!r}; the first of the {len(self.names):,} items is called"
+                f"There is no item {item!r:.60}; the first of the {len(self.names):,} items is called"
                 f" {self.names[0]!r}{way}."
             )
-        return self.by_name[item] if item in self.by_name else int(item)
+        name = item if item in self.by_name else name_in(item)
+        return self.by_name[name] if name in self.by_name else int(item)
 
 
-def read_pairs(path: str | os.PathLike[str], item_names: Sequence[str]) -> NDArray[np.intp]:
+def read_pairs(
+    path: str | os.PathLike[str], item_names: Sequence[str], *, max_bytes: float | None = None
+) -> NDArray[np.intp]:
     """Positions of pairs of items, from a table with two columns of names.
 
     Parameters
@@ -53,13 +62,15 @@ def read_pairs(path: str | os.PathLike[str], item_names: Sequence[str]) -> NDArr
         A ``.csv`` or ``.tsv`` file. The first row is a header if neither of its cells is an item.
     item_names : sequence of str
         The names of all items, in order.
+    max_bytes : float, optional
+        The most memory that reading may take, as for :func:`ddclust.datasets.load`.
 
     Returns
     -------
     ndarray of shape (m, 2)
     """
     path, places = Path(path), ItemPlaces(item_names)
-    rows = list(csv_rows(path))
+    rows = list(csv_rows(path, budget_of(path, max_bytes)))
     line, first = rows[0]
     if len(first) != 2:
         raise DataError(f"{str(path)!r} must have two columns of items, but it has {len(first)}.")

@@ -9,14 +9,14 @@ from sklearn.utils import Bunch
 from ddclust.data.readers.bunch import DataError, make_bunch, refuse_too_many_unreadable
 from ddclust.data.readers.folders import files_of, left_out_files, truth_by_subfolder
 from ddclust.data.readers.formats import Format, ReadOptions
-from ddclust.data.readers.text_files import open_text, stem
+from ddclust.data.readers.text_files import LINE_BYTES, open_text, stem
 
 TEXT_SUFFIXES = (".txt",)
 
 
 def read_txt(path: Path, options: ReadOptions) -> Bunch:
     """One document per line; empty lines are skipped, and items are named by their line, counted from 1."""
-    with open_text(path) as file:
+    with open_text(path, options.budget(path)) as file:
         lines = [(number, line.strip()) for number, line in enumerate(file, start=1) if line.strip()]
     for number, line in lines:
         if "\0" in line:
@@ -35,7 +35,9 @@ def read_text_folder(folder: Path, options: ReadOptions) -> Bunch:
     """Every .txt file below a folder; sub-folders are the classes if every file is in one."""
     paths = files_of(folder, TEXT_SUFFIXES)
     texts, names, skipped = [], [], {}
+    budget = options.budget(folder)
     for path in paths:
+        budget.spend(path.stat().st_size + LINE_BYTES)
         name = path.relative_to(folder).as_posix()
         try:
             text = path.read_text(encoding="utf-8-sig")
