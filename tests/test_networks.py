@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from ddclust.networks import MLP, ConvNet
+from ddclust.networks import MLP, ConvNet, Network
 
 
 @pytest.mark.parametrize("side", [8, 9, 13, 15, 16, 17, 28, 32, 64])
@@ -59,6 +59,15 @@ def test_soft_start_leaves_assignments_undecided(network):
     _, he = network((1, 28, 28), 10, init="he")(x)
     assert soft.softmax(1).max(1).values.mean() < 0.2
     assert he.softmax(1).max(1).values.mean() > 0.35
+
+
+@pytest.mark.parametrize(("shape", "init"), [((1, 28, 28), "he"), ((20,), "soft")])
+def test_the_start_of_the_output_layer_goes_by_the_kind_of_network(shape, init):
+    networks = []
+    for chosen in ("auto", init):
+        torch.manual_seed(0)
+        networks.append(Network(init=chosen)(shape, 10))
+    assert torch.equal(*(network.head.output.weight for network in networks))
 
 
 @pytest.mark.parametrize(("network", "shape"), [(ConvNet, (1, 28, 28)), (MLP, (20,))])

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ddclust.data.batches import in_network_layout, input_shape
 
 Init = Literal["soft", "he"]
-INITS: tuple[str, ...] = get_args(Init)
+INITS: tuple[str, ...] = ("auto", *get_args(Init))
 KINDS = ("auto", "conv", "mlp")
 NetworkFactory = Callable[[tuple[int, ...], int], nn.Module]
 
@@ -35,9 +35,9 @@ class Network:
     kind : {"auto", "conv", "mlp"}, default="auto"
         ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors. ``"auto"`` takes
         ``"conv"`` for images of at least 8x8 pixels and ``"mlp"`` for everything else.
-    init : {"soft", "he"}, default="soft"
+    init : {"auto", "soft", "he"}, default="soft"
         How the output layer is initialised: near zero, so that all items start undecided, or as in the paper. See
-        :func:`initialise`.
+        :func:`initialise`. ``"auto"`` takes ``"he"`` for ``"conv"`` and ``"soft"`` for ``"mlp"``, which is best without pairs.
     norm_first : bool, default=False
         Whether batch normalisation comes before the ReLU of the hidden layer instead of after it.
 
@@ -50,7 +50,7 @@ class Network:
     """
 
     kind: str = "auto"
-    init: Init = "soft"
+    init: str = "soft"
     norm_first: bool = False
 
     def __post_init__(self) -> None:
@@ -71,9 +71,16 @@ class Network:
             return self.kind
         return "conv" if is_image and min(input_shape[1:]) >= SMALLEST_IMAGE else "mlp"
 
+    def init_for(self, kinds: Sequence[str]) -> Init:
+        """How the output layer above one network, or one of each view, is initialised."""
+        if self.init == "auto":
+            return "he" if "conv" in kinds else "soft"
+        return "he" if self.init == "he" else "soft"
+
     def __call__(self, input_shape: tuple[int, ...], n_clusters: int) -> nn.Module:
-        build = {"conv": ConvNet, "mlp": MLP}[self.kind_for(input_shape)]
-        return build(input_shape, n_clusters, init=self.init, norm_first=self.norm_first)
+        kind = self.kind_for(input_shape)
+        build = {"conv": ConvNet, "mlp": MLP}[kind]
+        return build(input_shape, n_clusters, init=self.init_for([kind]), norm_first=self.norm_first)
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ class NetworkOfViews:
             self.view_shapes,
             n_clusters,
             self.kinds(),
-            init=self.network.init,
+            init=self.network.init_for(self.kinds()),
             norm_first=self.network.norm_first,
         )
 
@@ -104,7 +111,8 @@ class ClusteringHead(nn.Module):
     """ReLU, batch normalisation, then the output layer; returns (hidden, logits).
 
     The kernel of the loss is computed on ``hidden``, the normalised representation. With ``norm_first`` the
-    normalisation comes before the ReLU, another reading of the paper.
+    normalisation comes before the ReLU, another reading of the paper. Where the network is trained in bfloat16, the head
+    stays in float32.
     """
 
     def __init__(self, n_hidden: int, n_clusters: int, *, norm_first: bool = False) -> None:
@@ -115,8 +123,10 @@ class ClusteringHead(nn.Module):
         self.output = nn.Linear(n_hidden, n_clusters)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = self.relu(self.norm(x)) if self.norm_first else self.norm(self.relu(x))  # (n, n_hidden)
-        return hidden, self.output(hidden)  # (n, n_hidden), (n, k)
+        with torch.autocast(x.device.type, enabled=False):
+            x = x.to(self.output.weight.dtype)
+            hidden = self.relu(self.norm(x)) if self.norm_first else self.norm(self.relu(x))  # (n, n_hidden)
+            return hidden, self.output(hidden)  # (n, n_hidden), (n, k)
 
 
 class ConvNet(nn.Module):
@@ -320,8 +330,8 @@ def initialise(network: ConvNet | MLP | MultiViewNet, init: Init) -> None:
     confident, and a run then tends to keep that random partition. ``"soft"`` multiplies the output
     weights by 0.1, so that every item starts undecided.
     """
-    if init not in INITS:
-        raise ValueError(f"init must be one of {INITS}, got {init!r}.")
+    if init not in get_args(Init):
+        raise ValueError(f"init must be one of {get_args(Init)}, got {init!r}.")
     for module in network.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)) and module.bias is not None:
             nn.init.kaiming_normal_(module.weight, nonlinearity="relu")

@@ -195,3 +195,15 @@ def test_without_an_iteration_the_final_weights_count(source, module):
     torch.testing.assert_close(terms(0).pairs, 7 * terms(None).pairs)
     torch.testing.assert_close(terms(5).pairs, 4 * terms(None).pairs)
     assert terms(10) == terms(29) == terms(None)
+
+
+@pytest.mark.parametrize("neighbors", [None, NEIGHBORS])
+def test_anchors_are_those_of_the_items_of_the_batch(source, module, neighbors):
+    anchors = np.random.default_rng(3).dirichlet(np.ones(3), size=8).astype(np.float32)
+    terms, logits = evaluated(source, module, anchors=anchors, neighbors=neighbors, weights={"anchor": 3.0})
+    wanted, found = torch.from_numpy(anchors[INDICES]), logits.softmax(dim=1)
+    assert terms.anchor.item() == pytest.approx(
+        3 * (wanted * (wanted / found).log()).sum(dim=1).mean().item(), rel=1e-5
+    )
+    without, _ = evaluated(source, module, neighbors=neighbors)
+    assert terms[: len(without)] == tuple(without)

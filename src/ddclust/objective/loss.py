@@ -132,7 +132,7 @@ class DDCLoss:
         See :func:`ddclust.ddc_loss`.
     weights : mapping of str to float, optional
         Weights of the terms by name: "divergence", "orthogonality", "corners", and those of pairs of items, "pairs",
-        "must_link", "cannot_link". :class:`ddclust.DDC` fills in what is not named: 1, or the weights that suit pairs
+        "must_link", "cannot_link", and of what is learnt from a mixture, "anchor". :class:`ddclust.DDC` fills in what is not named: 1, or the weights that suit pairs
         (see :mod:`ddclust.defaults`). A weight of 0 switches a term off.
     start_weights : mapping of str to float, optional
         Weights at the start of training. They change linearly to ``weights`` within the first third.

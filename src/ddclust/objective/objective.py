@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -14,11 +14,25 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ddclust.data.batches import BatchSource
-from ddclust.objective.pairs import CANNOT_LINK, MUST_LINK, PAIRS, Pairs, attraction, repulsion
+from ddclust.objective.loss import DDCLoss
+from ddclust.objective.pairs import (
+    ANCHOR,
+    CANNOT_LINK,
+    MUST_LINK,
+    PAIRS,
+    Pairs,
+    attraction,
+    divergence_from_anchors,
+    repulsion,
+)
+from ddclust.objective.precision import outputs_in
+from ddclust.objective.regrouping import FineStage, Regrouping, without_sizes
 
 # (hidden, assignments) -> a named tuple of scalars. A loss may also have `at(progress)`, which gives its form at a moment of
 # training from 0 to 1, `settles_at`, the moment from which on it stays the same, and `weights` of the terms of pairs.
 ClusteringLoss = Callable[[Tensor, Tensor], Any]
+# (module, objective) -> the cluster that each output is a part of, and the shares of these clusters.
+FindGroups = Callable[[nn.Module, "Objective"], tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
 def settles_at(loss: ClusteringLoss) -> float:
@@ -37,8 +51,11 @@ class Objective:
     """The terms that a batch contributes, all from one pass of the network.
 
     The loss is computed on the batch and on the items it is paired with, and averaged over both. The term of the pairs is
-    the mean of -log<alpha(x), alpha(x')>. At most ``n_links`` pairs of each kind of link are drawn for a batch. With
+    the mean of -log<alpha(x), alpha(x')>, that of anchors the mean divergence of alpha(x) from x's anchor. At most ``n_links`` pairs of each kind of link are drawn for a batch. With
     ``augment`` they are augmented, too.
+
+    With a ``fine`` stage, training begins with its loss and a cluster for each output. When it ends, ``find_groups`` says which
+    outputs are one cluster; the ``regrouping`` is the state of that.
     """
 
     loss: ClusteringLoss
@@ -46,19 +63,48 @@ class Objective:
     source: BatchSource
     n_links: int
     n_iterations: int
+    precision: str = "float32"  # of the network
+    fine: FineStage | None = None
+    find_groups: FindGroups | None = None
+    regrouping: Regrouping = field(default_factory=Regrouping)
 
     def __call__(self, module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int) -> Any:
         """The terms of a batch at an iteration of training."""
-        return self.evaluated(module, x, indices, iteration)[0]
+        if self.find_groups is not None and not self.regrouping.is_done and self._is_past_fine(iteration):
+            self.regrouping.begin(*self.find_groups(module, self))
+        terms, logits = self.evaluated(module, x, indices, iteration)
+        self.regrouping.note(logits)
+        return terms
+
+    def state(self) -> dict[str, Tensor]:
+        """What the objective has learned in training, as tensors by name."""
+        return self.regrouping.state()
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from another's :meth:`state`."""
+        self.regrouping.restore(tensors)
+
+    def _is_past_fine(self, iteration: int) -> bool:
+        return self.fine is not None and iteration >= self.fine.until * self.n_iterations
+
+    def _loss_at(self, iteration: int | None) -> ClusteringLoss:
+        """The loss at an iteration of training, or the one by which runs are judged."""
+        loss = self.loss
+        if self.fine is not None:
+            if self.regrouping.is_done:
+                assert isinstance(loss, DDCLoss)
+                return without_sizes(loss) if iteration is None else self.regrouping.sized(loss)
+            loss = self.fine.loss
+        if iteration is not None and hasattr(loss, "at"):
+            return loss.at(iteration / self.n_iterations)
+        return loss
 
     def evaluated(
         self, module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int | None = None
     ) -> tuple[Any, Tensor]:
         """The terms, a named tuple of scalars, and the logits of the batch; without an iteration by the final loss."""
-        loss = self.loss
-        if iteration is not None and hasattr(loss, "at"):
-            loss = loss.at(iteration / self.n_iterations)
-        other = self._paired(x, indices)
+        loss = self._loss_at(iteration)
+        other = self.paired(x, indices)
         batches = [x] if other is None else [x, other]
         n_views = len(batches)
         kinds = [
@@ -70,11 +116,12 @@ class Objective:
             if len(links)
         ]
         batches += [self._linked(links[:, end], x) for _, _, links in kinds for end in (0, 1)]
-        if len(batches) == 1:
-            hidden, logits = module(x)
+        anchors = self.pairs.anchors
+        if len(batches) == 1 and anchors is None:
+            hidden, logits = self._outputs(module, x)
             return loss(hidden, logits.softmax(dim=1)), logits
 
-        outputs = module(torch.cat(batches))
+        outputs = self._outputs(module, torch.cat(batches))
         hidden, logits = (output.split([len(batch) for batch in batches]) for output in outputs)
         views = [loss(hidden[view], logits[view].softmax(dim=1)) for view in range(n_views)]
         terms = {name: sum(values) / n_views for name, *values in zip(views[0]._fields, *views, strict=True)}
@@ -84,14 +131,22 @@ class Objective:
         for place, (name, push, _) in enumerate(kinds):
             first = n_views + 2 * place
             terms[name] = weights.get(name, 1.0) * push(logits[first], logits[first + 1])
+        if anchors is not None:
+            wanted = torch.from_numpy(anchors[indices]).to(x.device)
+            terms[ANCHOR] = weights.get(ANCHOR, 1.0) * divergence_from_anchors(logits[0], wanted)
         return _named(tuple(terms))(*terms.values()), logits[0]
+
+    def _outputs(self, module: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The hidden representation, and the logits of the clusters."""
+        hidden, logits = outputs_in(self.precision, module, x)
+        return hidden, self.regrouping.joined(logits)
 
     def _linked(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
         """Linked items, augmented if there is an augmentation: otherwise the network would memorise the few of them."""
         items, augment = self._items(positions, x), self.pairs.augment
         return items if augment is None else augment(items)
 
-    def _paired(self, x: Tensor, indices: NDArray[np.intp]) -> Tensor | None:
+    def paired(self, x: Tensor, indices: NDArray[np.intp]) -> Tensor | None:
         """The item that each item of the batch is paired with: a copy, a neighbour, or a copy of either."""
         augment, neighbors = self.pairs.augment, self.pairs.neighbors
         if neighbors is None:

@@ -1,7 +1,8 @@
 """Pairs of items that should, or should not, share a cluster.
 
-Everything that is known beyond the values of items comes as pairs: an item and an augmented copy of it, an item and one of
-its nearest neighbours, and links that the user gives. Each kind adds a term to the loss.
+What is known beyond the values of items comes as pairs: an item and an augmented copy of it, an item and one of its nearest
+neighbours, and links that the user gives. Each kind adds a term to the loss. Where a simple method explains the data, its
+assignments of the items are known too: the anchors.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from ddclust.data.links import Links
 from ddclust.objective.augment import Augmentation
 
 # Names of the terms that pairs add to the loss: copies and neighbours, and the two kinds of links.
 PAIRS, MUST_LINK, CANNOT_LINK = "pairs", "must_link", "cannot_link"
-PAIR_TERMS = (PAIRS, MUST_LINK, CANNOT_LINK)
+ANCHOR = "anchor"  # the term of the assignments by a simple method
+PAIR_TERMS = (PAIRS, MUST_LINK, CANNOT_LINK, ANCHOR)
 NO_LINKS = Links(np.empty((0, 2), dtype=np.intp), np.empty((0, 2), dtype=np.intp))
 
 
@@ -27,12 +29,13 @@ class Pairs:
     """What is known of the items of a data set beyond their values.
 
     ``neighbors`` are positions, (n, m). With ``augment`` too, an item is paired with an augmented copy of itself or of one
-    of its neighbours, each with the same probability.
+    of its neighbours, each with the same probability. ``anchors`` are soft assignments to learn, (n, k).
     """
 
     augment: Augmentation | None = None
     neighbors: NDArray[np.integer] | None = None
     links: Links = NO_LINKS
+    anchors: NDArray[np.float32] | None = None
 
 
 def log_agreement(logits: Tensor, others: Tensor) -> Tensor:
@@ -99,6 +102,25 @@ def attraction(logits: Tensor, others: Tensor) -> Tensor:
     tensor(1.3863)
     """
     return -log_agreement(logits, others).mean()
+
+
+def divergence_from_anchors(logits: Tensor, anchors: Tensor) -> Tensor:
+    """The mean of KL(anchor || alpha), 0 where every item has the assignment that it is to learn.
+
+    Parameters
+    ----------
+    logits, anchors : Tensor of shape (n, k)
+
+    Returns
+    -------
+    Tensor, a scalar
+
+    Examples
+    --------
+    >>> divergence_from_anchors(torch.zeros(2, 4), torch.eye(4)[:2])  # undecided between four: log 4
+    tensor(1.3863)
+    """
+    return nn.functional.kl_div(logits.log_softmax(dim=1), anchors, reduction="batchmean")
 
 
 def repulsion(logits: Tensor, others: Tensor) -> Tensor:
