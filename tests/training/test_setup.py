@@ -35,10 +35,10 @@ def test_what_is_the_user_s_own_is_printed_by_name():
 
 def test_a_fitted_model_prints_its_setup(blobs):
     model = quick(max_iter=2, loss=DDCLoss(weights={"pairs": 2})).fit(blobs[0])
-    assert (
-        "weights={divergence: 0.5, orthogonality: 5, corners: 0.5, pairs: 2, must_link: 1, cannot_link: 1}"
-        in str(model.setup_)
+    weights = (
+        "divergence: 0.5, orthogonality: 5, corners: 0.5, pairs: 2, must_link: 1, cannot_link: 1, anchor: 10"
     )
+    assert f"weights={{{weights}}}" in str(model.setup_)
 
 
 def test_a_setup_is_frozen_and_plain():
@@ -88,12 +88,12 @@ def test_all_else_is_part_of_the_identity(change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({}, "none"),
-        ({"neighbors": 4}, "each item is paired with one of its 4 nearest neighbours"),
-        ({"augment": Affine()}, f"each item is paired with an augmented copy of itself, by {Affine()!r}"),
+        ({}, "nothing"),
+        ({"neighbors": 4}, "one of its 4 nearest neighbours"),
+        ({"augment": Affine()}, "a copy of itself, changed by Affine"),
         (
             {"augment": own_loss, "neighbors": 4},
-            "each item is paired with an augmented copy of itself or of one of its 4 nearest neighbours, by own_loss",
+            "a copy of itself or of one of its 4 nearest neighbours, changed by own_loss",
         ),
     ],
 )

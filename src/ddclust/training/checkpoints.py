@@ -11,22 +11,57 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
 from ddclust.storage.atomic import write_file
+from ddclust.storage.json_files import parsed
+from ddclust.storage.limits import read_bytes
 from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
 from ddclust.training.record import RunRecord
 
 DIGEST_BYTES = 32
+NEIGHBORS_FILE = "neighbors"  # of the items, which all runs share
+
+
+REMEDY = "delete the folder of the checkpoints to start anew"
 
 
 class CheckpointError(WorkspaceError):
     """A checkpoint folder that cannot be used."""
+
+
+class _FitFile(TypedDict):
+    """What is used of fit.json, apart from comparing it."""
+
+    seeds: list[int]
+
+
+class _PlainState(TypedDict):
+    """The plain values of a trainer."""
+
+    iteration: int
+    history: list[dict[str, int | float]]
+    open: dict[str, int | float]
+
+
+class _SavedState(TypedDict):
+    """What a checkpoint holds besides tensors."""
+
+    plain: _PlainState
+    record: RunRecord
+
+
+class _Metadata(TypedDict):
+    state: str
+
+
+_Header = TypedDict("_Header", {"__metadata__": _Metadata})
 
 
 CHECKPOINTS = Kind(
@@ -43,6 +78,7 @@ CHECKPOINTS = Kind(
         "kept_by": "the callbacks keep other things",
     },
     error=CheckpointError,
+    schema=_FitFile,
 )
 
 
@@ -90,7 +126,7 @@ class RunStore(Workspace):
         file = self.folder / name
         body = _read_checked(file)
         if body is not None:
-            return load(body)[name].numpy()
+            return _loaded(file, body, name)[name].numpy()
         array = make()
         _write_checked(file, save({name: torch.from_numpy(array)}))
         return array
@@ -113,8 +149,25 @@ def _read_state(file: Path) -> RunState | None:
     body = _read_checked(file)
     if body is None:
         return None
-    state = json.loads(_metadata(body)["state"])
-    return RunState(load(body), state["plain"], RunRecord.from_dict(state["record"]))
+    length = int.from_bytes(body[:8], "little")  # of the JSON at the beginning of safetensors
+    what = repr(str(file))
+    header = parsed(body[8 : 8 + length], _Header, what=what, remedy=REMEDY, error=CheckpointError)
+    content = header["__metadata__"]["state"].encode("utf-8", "surrogatepass")
+    state = parsed(content, _SavedState, what=what, remedy=REMEDY, error=CheckpointError)
+    if not state["record"].is_whole:
+        raise CheckpointError(f"{what} describes a run that has ended without a loss or an error; {REMEDY}.")
+    return RunState(_loaded(file, body), state["plain"], state["record"])
+
+
+def _loaded(file: Path, body: bytes, *names: str) -> dict[str, Tensor]:
+    """The tensors in a file, among them those of these names."""
+    try:
+        tensors = load(body)
+    except (SafetensorError, ValueError) as error:
+        raise CheckpointError(f"{str(file)!r} holds no tensors ({error}); {REMEDY}.") from error
+    if not tensors.keys() >= set(names):
+        raise CheckpointError(f"{str(file)!r} lacks the tensor {names[0]!r}; {REMEDY}.")
+    return tensors
 
 
 def _write_checked(file: Path, body: bytes) -> None:
@@ -124,14 +177,8 @@ def _write_checked(file: Path, body: bytes) -> None:
 def _read_checked(file: Path) -> bytes | None:
     """What was written to a file, None if it is missing or damaged."""
     try:
-        content = file.read_bytes()
+        content = read_bytes(file, CheckpointError)
     except FileNotFoundError:
         return None
     digest, body = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
     return body if hashlib.sha256(body).digest() == digest else None
-
-
-def _metadata(body: bytes) -> dict[str, str]:
-    """The metadata of safetensors in memory: JSON after a length of eight bytes."""
-    length = int.from_bytes(body[:8], "little")
-    return json.loads(body[8 : 8 + length])["__metadata__"]

@@ -5,12 +5,10 @@ The same calls go to every place, with the same number of threads each, so the r
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,19 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
-from ddclust.data.items import Items, for_other_processes
+from ddclust.data.items import Items, for_other_processes, refuse_shrunken
 from ddclust.training.checkpoints import RunState, RunStore
 from ddclust.training.progress import progress_bar
 from ddclust.training.record import Outcome, RunRecord
 from ddclust.training.run import advance_run, stages
-from ddclust.training.setup import Plan
+from ddclust.training.setup import Plan, Setup
+from ddclust.workers import in_workers
 
-# How often a worker looks whether the fit that it works for is still there.
-PARENT_SECONDS = 1.0
 # Rounds in which workers die and not one run gets to its end before the fit gives up.
 FRUITLESS_ROUNDS = 3
 # What joblib's processes, Dask and Ray raise when a worker is gone, or the data that was with it.
@@ -89,10 +86,12 @@ def run_all(
     n_jobs: int | None = None,
     store: RunStore | None = None,
     verbose: bool = False,
+    expected_seconds: float = float("nan"),
 ) -> list[RunState]:
     """Train every run, in stages if hopeless ones are to be eliminated.
 
-    Ctrl-C makes the runs stop at their next step; the states so far are returned.
+    Ctrl-C makes the runs stop at their next step; the states so far are returned. With ``verbose`` a bar shows the
+    progress and the time left; ``expected_seconds`` is that of an iteration of any run, if it is known.
     """
     setup = plan.setup
     states: dict[int, RunState] = {}
@@ -100,7 +99,7 @@ def run_all(
     with (
         _board(len(seeds)) as board,
         _stop_on_interrupt(board),
-        progress_bar(board, setup.max_iter, verbose) as display,
+        progress_bar(board, setup.max_iter, verbose, expected_seconds) as display,
     ):
         for until, n_survivors in stages(len(seeds), setup.n_vote, setup.max_iter, setup.halving):
             if len(remaining) > n_survivors:
@@ -113,7 +112,7 @@ def run_all(
                 for run in remaining
                 if run not in states or not states[run].record.outcome.is_final
             }
-            for state in _results(calls, n_jobs if setup.device.type == "cpu" else 1):
+            for state in _results(calls, n_workers(n_jobs, setup, len(calls))):
                 states[state.record.run] = state
                 display(state.record)
             if board.should_stop():
@@ -135,10 +134,14 @@ def _best_first(
     return sorted(ranked[:keep]), ranked[keep:]
 
 
-def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
+def n_workers(n_jobs: int | None, setup: Setup, n_runs: int) -> int:
+    """How many of the runs train at a time; a GPU takes one."""
+    return min(effective_n_jobs(n_jobs if setup.device.type == "cpu" else 1), max(n_runs, 1))
+
+
+def _results(calls: dict[int, tuple], workers: int) -> Iterator[RunState]:
     """The state of each call as it ends; calls whose worker died are made again."""
     backend, _ = get_active_backend()
-    workers = min(effective_n_jobs(n_jobs), max(len(calls), 1))
     if workers > 1:
         X = for_other_processes(next(iter(calls.values()))[0])
         workers = 1 if X is None else workers
@@ -151,28 +154,32 @@ def _results(calls: dict[int, tuple], n_jobs: int | None) -> Iterator[RunState]:
     fruitless = 0
     while waiting:
         before = len(waiting)
-        is_loky = type(backend).__name__ == "LokyBackend"
-        parallel = Parallel(
-            n_jobs=workers,
-            **({"initializer": begin_worker, "initargs": (os.getpid(),)} if is_loky else {}),
-            return_as="generator_unordered" if backend.supports_return_generator else "list",
-            batch_size=1,
-            pre_dispatch="all",
-        )
         shared = _once_per_worker(backend, next(iter(waiting.values()))[0])
         tasks = [delayed(_in_worker)(shared, *arguments[1:]) for arguments in waiting.values()]
         try:
-            for state in parallel(tasks):
+            for state in in_workers(
+                tasks,
+                n_jobs=workers,
+                return_as="generator_unordered" if backend.supports_return_generator else "list",
+                batch_size=1,
+                pre_dispatch="all",
+            ):
                 del waiting[state.record.run]
                 yield state
         except Exception as error:
             if not LOST_WORKER & {kind.__name__ for kind in type(error).__mro__}:
                 raise
+            refuse_shrunken(next(iter(waiting.values()))[0])
             fruitless = fruitless + 1 if len(waiting) == before else 0
             if fruitless == FRUITLESS_ROUNDS:
+                # joblib's error lists the exit codes of its workers. A disk that fails under a memory map is SIGBUS.
+                reason = (
+                    "since the file of a memory map cannot be read; copy it to another disk"
+                    if "SIGBUS" in str(error)
+                    else "most likely for lack of memory; try n_jobs=1"
+                )
                 raise WorkersDiedError(
-                    f"Worker processes died {fruitless} times without finishing a run, most likely for lack of"
-                    " memory; try n_jobs=1."
+                    f"Worker processes died {fruitless} times without finishing a run, {reason}."
                 ) from error
             warnings.warn(
                 f"A worker process died; {len(waiting)} unfinished runs are started again.",
@@ -186,19 +193,6 @@ def _in_worker(X: Any, *arguments: Any) -> RunState:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
-
-
-def begin_worker(parent: int) -> None:
-    """Prepare a process that was started for this fit: it ignores Ctrl-C, and ends with its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process once its parent is gone, be it before this begins: nobody else would."""
-    while os.getppid() == parent:
-        time.sleep(PARENT_SECONDS)
-    os._exit(1)
 
 
 class _RayItems:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Self
+
+import msgspec
 
 
 class Outcome(StrEnum):
@@ -57,6 +59,13 @@ class RunRecord:
         """Whether the run can be chosen."""
         return self.loss is not None and self.outcome not in (Outcome.FAILED, Outcome.ELIMINATED)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether a run that has ended has what follows from it: an error if it failed, else a loss."""
+        if self.outcome is Outcome.FAILED:
+            return self.error is not None
+        return self.loss is not None or not self.outcome.is_final
+
     def judged_loss(self, iteration: int) -> float:
         """The loss at an iteration or, of a run that converged before, the last one."""
         loss = self.losses_at.get(iteration, self.loss)
@@ -83,7 +92,4 @@ class RunRecord:
         >>> RunRecord.from_dict(RunRecord(0, 7, losses_at={10: 0.5}).to_dict()).losses_at
         {10: 0.5}
         """
-        known = {f.name: plain[f.name] for f in fields(cls) if f.name in plain}
-        known["outcome"] = Outcome(known["outcome"])
-        known["losses_at"] = {int(iteration): loss for iteration, loss in known["losses_at"].items()}
-        return cls(**known)
+        return msgspec.convert(plain, cls, str_keys=True)

@@ -15,8 +15,9 @@ from torch import nn
 
 from ddclust.data.batches import BatchSource
 from ddclust.data.items import Items
+from ddclust.objective.regrouping import Regrouping
 from ddclust.training.callbacks import KEPT, Run
-from ddclust.training.checkpoints import RunState, RunStore
+from ddclust.training.checkpoints import REMEDY, CheckpointError, RunState, RunStore
 from ddclust.training.inference import evaluation_mode
 from ddclust.training.randomness import own_randomness, own_threads
 from ddclust.training.record import Outcome, RunRecord
@@ -92,17 +93,27 @@ class _Stage:
     ) -> None:
         self.plan, self.source, self.store, self.monitor = plan, source, store, monitor
         self.module = plan.build()
-        self.trainer = plan.trainer(self.module, source, seed)
+        self.regrouping = Regrouping()
+        self.trainer = plan.trainer(self.module, source, seed, self.regrouping)
         self.record = RunRecord(index, seed)
         if state is not None:
             self.record = RunRecord.from_dict(state.record.to_dict())
-            self.trainer.restore(state.tensors, state.plain)
+            self._restore(state)
         self.run = Run(plan.setup, self.record, self.module, source)
         if state is not None:
             self.run.kept |= {name: t for name, t in state.tensors.items() if name.startswith(KEPT)}
         self.record.outcome = Outcome.RUNNING
         self.seconds_before, self.begun = self.record.seconds, time.perf_counter()
         self.due = self.begun + CHECKPOINT_SECONDS
+
+    def _restore(self, state: RunState) -> None:
+        try:
+            self.trainer.restore(state.tensors, state.plain)
+        except (KeyError, ValueError, TypeError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise CheckpointError(
+                f"The saved state of run {self.record.run + 1} does not fit its network ({reason}); {REMEDY}."
+            ) from error
 
     def train(self, until: int) -> Outcome:
         """Train up to an iteration; says how that ended."""
@@ -127,7 +138,7 @@ class _Stage:
             trainer.close_record()
         record.outcome, record.n_iter, record.history = ending, trainer.iteration, trainer.history
         if ending is not Outcome.FAILED:
-            terms, record.clusters_used = judge(self.plan, self.module, self.source)
+            terms, record.clusters_used = judge(self.plan, self.module, self.source, self.regrouping)
             if not all(map(math.isfinite, terms.values())):
                 record.outcome = Outcome.FAILED
                 record.error = (
@@ -180,13 +191,15 @@ class _Stage:
                     getattr(callback, method)(self.run, *arguments)
 
 
-def judge(plan: Plan, module: nn.Module, source: BatchSource) -> tuple[dict[str, float], int]:
+def judge(
+    plan: Plan, module: nn.Module, source: BatchSource, regrouping: Regrouping | None = None
+) -> tuple[dict[str, float], int]:
     """Each term in evaluation mode, averaged over the whole data, and how many clusters are used.
 
     The batches are the same for every run, and so are the random choices in them (copies, neighbours, links), so that
     runs can be compared.
     """
-    n, objective, setup = len(source), plan.objective(source), plan.setup
+    n, objective, setup = len(source), plan.objective(source, regrouping), plan.setup
     order = source.order(np.random.default_rng(0))  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(setup.n_clusters, dtype=torch.int64)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ddclust import __version__
@@ -16,6 +20,7 @@ from ddclust.networks import NetworkFactory
 from ddclust.objective.augment import Augmentation
 from ddclust.objective.objective import ClusteringLoss, Objective, settles_at
 from ddclust.objective.pairs import Pairs
+from ddclust.objective.regrouping import FineStage, Regrouping
 from ddclust.storage.plain import CUSTOM, to_plain
 from ddclust.training.randomness import own_randomness
 from ddclust.training.rates import Rate
@@ -47,6 +52,10 @@ class Setup:
     n_final: int | None = field(metadata=AFTER_TRAINING)
     criterion: str = field(metadata=AFTER_TRAINING)
     device: torch.device = field(metadata=AFTER_TRAINING)
+    precision: str = "float32"
+    fine: FineStage | None = None  # in which n_clusters are trained, before they are grouped
+    anchor: str | None = None  # covariances of the Gaussian mixture whose assignments are learnt
+    encoder: str | None = None  # whose features are clustered, and the beginning of its digest
 
     @property
     def has_pairs(self) -> bool:
@@ -56,16 +65,17 @@ class Setup:
     @property
     def settles_at(self) -> int:
         """The iteration from which on the loss no longer changes."""
-        return math.ceil(self.max_iter * settles_at(self.loss))
+        fine_until = 0.0 if self.fine is None else self.fine.until
+        return math.ceil(self.max_iter * max(settles_at(self.loss), fine_until))
 
     @property
     def pairs_in_words(self) -> str:
         """What each item is paired with."""
         near = f"one of its {self.neighbors} nearest neighbours" if self.neighbors is not None else ""
         if self.augment is None:
-            return f"each item is paired with {near}" if near else "none"
-        name = getattr(self.augment, "__name__", None) or repr(self.augment)
-        return f"each item is paired with an augmented copy of itself{' or of ' + near if near else ''}, by {name}"
+            return near or "nothing"
+        name = getattr(self.augment, "__name__", None) or type(self.augment).__name__
+        return f"a copy of itself{' or of ' + near if near else ''}, changed by {name}"
 
     def to_dict(self) -> dict[str, Any]:
         """The setup as plain JSON values."""
@@ -105,6 +115,8 @@ class Plan:
     scaling: Scaling
     pairs: Pairs = Pairs()  # noqa: RUF009 - frozen
     callbacks: tuple[Callback, ...] = ()
+    # (module, objective, number of outputs, number of groups) -> groups and shares, for a fine stage
+    find_groups: Callable[..., tuple[NDArray[np.int64], NDArray[np.float64]]] | None = None
 
     def identity(self, X: Items) -> dict[str, Any]:
         """What the runs of a fit of X depend on, but for their seeds."""
@@ -135,21 +147,41 @@ class Plan:
         module.load_state_dict(weights)
         return module.eval()
 
-    def objective(self, source: BatchSource) -> Objective:
-        """What training on a source minimises."""
-        setup = self.setup
+    def objective(self, source: BatchSource, regrouping: Regrouping | None = None) -> Objective:
+        """What training on a source minimises, with the network in float32; outputs may be in groups already."""
+        setup, find_groups = self.setup, None
+        if setup.fine is not None and self.find_groups is not None:
+            find_groups = partial(self.find_groups, n_outputs=setup.n_clusters, n_groups=setup.fine.n_groups)
         return Objective(
-            setup.loss, self.pairs, source, n_links=setup.batch_size // 2, n_iterations=setup.max_iter
+            setup.loss,
+            self.pairs,
+            source,
+            n_links=setup.batch_size // 2,
+            n_iterations=setup.max_iter,
+            fine=setup.fine,
+            find_groups=find_groups,
+            regrouping=Regrouping() if regrouping is None else regrouping,
         )
 
-    def trainer(self, module: nn.Module, source: BatchSource, seed: int) -> Trainer:
+    def trainer(
+        self, module: nn.Module, source: BatchSource, seed: int, regrouping: Regrouping | None = None
+    ) -> Trainer:
         """What trains a network on a source."""
         setup = self.setup
         return Trainer(
             module,
             source,
-            self.objective(source),
+            replace(self.objective(source, regrouping), precision=setup.precision),
             batch_size=setup.batch_size,
             learning_rate=setup.learning_rate.schedule(setup.max_iter),
             seed=seed,
         )
+
+
+def regrouping_of(tensors: dict[str, Tensor]) -> Regrouping:
+    """Which clusters the outputs of the network of a run's state are parts of, if it has come so far."""
+    regrouping, prefix = Regrouping(), "objective."
+    regrouping.restore(
+        {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
+    )
+    return regrouping

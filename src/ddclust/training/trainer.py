@@ -20,7 +20,8 @@ MIN_RECORD_ITERATIONS = 50
 EXPLODED = 1e6
 
 Record = dict[str, Any]
-# (module, batch, indices of the batch's items, iteration) -> a NamedTuple of scalars, whose sum is minimised.
+# (module, batch, indices of the batch's items, iteration) -> a NamedTuple of scalars, whose sum is minimised. An objective that
+# changes as it is called has `state()`, tensors by name, and `restore(tensors)`.
 Objective = Callable[[nn.Module, Tensor, NDArray[np.intp], int], Any]
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
@@ -220,6 +221,8 @@ class Trainer:
         tensors = {f"module.{name}": value for name, value in self.module.state_dict().items()}
         for i, values in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{i}.{name}": value for name, value in values.items()}
+        if hasattr(self.objective, "state"):
+            tensors |= {f"objective.{name}": value for name, value in self.objective.state().items()}
         tensors["rng"] = torch.get_rng_state()
         plain = {"iteration": self.iteration, "history": self.history, "open": self._open}
         return tensors, plain
@@ -228,7 +231,7 @@ class Trainer:
         """Go on from another trainer's :meth:`state`."""
         own = self.optimizer.state_dict()
         moments: dict[int, dict[str, Tensor]] = {}
-        weights = {}
+        weights, learned = {}, {}
         for name, value in tensors.items():
             kind, _, rest = name.partition(".")
             if kind == "module":
@@ -236,6 +239,8 @@ class Trainer:
             elif kind == "optimizer":
                 i, _, moment = rest.partition(".")
                 moments.setdefault(int(i), {})[moment] = value
+            elif kind == "objective":
+                learned[rest] = value
         self.module.load_state_dict(weights)
         # The fused optimiser walks through memory: its moments must lie there as the weights do.
         for number, parameter in enumerate(self.module.parameters()):
@@ -243,6 +248,8 @@ class Trainer:
                 if value.shape == parameter.shape:
                     moments[number][moment] = torch.empty_like(parameter).copy_(value)
         self.optimizer.load_state_dict({**own, "state": moments})
+        if hasattr(self.objective, "restore"):
+            self.objective.restore(learned)
         torch.set_rng_state(tensors["rng"])
         self.iteration = plain["iteration"]
         self.history = [dict(record) for record in plain["history"]]
