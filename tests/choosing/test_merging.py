@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from scipy.cluster.hierarchy import dendrogram, is_valid_linkage
+from sklearn.datasets import make_blobs
 
 from ddclust import DDC, DDCLoss, Snapshots
 from ddclust.choosing import merging
@@ -21,7 +23,7 @@ from ddclust.show import plots
 from ddclust.show.explain import explain
 from ddclust.show.report import report_page
 from ddclust.storage.model_folder import ModelFormatError
-from helpers import OneTerm, edit, own_loss, quick
+from helpers import OneTerm, Small, edit, own_loss, quick
 
 
 @pytest.fixture
@@ -281,3 +283,51 @@ def test_renumbering_a_tree_keeps_its_partitions(outputs, rng):
     for n_final in range(1, 7):
         before, after = merged_groups(tree, n_final), merged_groups(renumbered, n_final)
         assert len({*zip(before[order].tolist(), after.tolist(), strict=True)}) == n_final
+
+
+def plan_of_sizes(X, k=3, links=None, **options):
+    model = quick(k, **options)
+    setup = model._plan(model._items(X), must_link=links).setup
+    return setup.n_clusters, setup.n_final
+
+
+def test_more_clusters_are_trained_by_default_and_merged(blobs):
+    few, X = blobs[0], np.tile(blobs[0], (4, 1))
+    assert plan_of_sizes(few) == (3, None)
+    assert plan_of_sizes(X) == plan_of_sizes(X, neighbors=3) == (9, 3)
+    assert plan_of_sizes(X, n_final=None) == (3, None)
+    assert plan_of_sizes(X, n_final=2) == (3, 2)
+    for options in (
+        {"loss": DDCLoss()},
+        {"augment": None},
+        {"links": [[0, 1]]},
+        {"batch_size": 6},
+        {"network": Small},
+    ):
+        assert plan_of_sizes(X, **options) == (3, None)
+    assert plan_of_sizes(scipy.sparse.csr_array(np.abs(X))) == (3, None)
+    images = np.arange(400.0 * 64).reshape(400, 8, 8)
+    assert plan_of_sizes(images, k=4) == (12, 4)
+    assert plan_of_sizes(images[:100], k=4) == (5, 4)
+    assert plan_of_sizes(X, k=1) == (1, None)
+    assert DDC.paper(3).n_final is None
+
+
+def test_a_model_merged_by_default_is_read_again(blobs, tmp_path):
+    X = np.tile(blobs[0], (4, 1))
+    model = quick(3, max_iter=20).fit(X)
+    assert model.n_clusters_ == 3
+    assert len(model.merge_tree_) == model.setup_.n_clusters - 1 == 8
+    model.save(tmp_path / "m")
+    again = DDC.load(tmp_path / "m")
+    assert np.array_equal(again.predict(X), model.labels_)
+    assert again.predict_proba(X).shape == (600, 3)
+
+
+@pytest.mark.slow
+def test_clusters_of_unequal_sizes_are_found_by_default():
+    centers = [[-5.0, 0.0], [5.0, 0.0], [0.0, 8.0]]
+    X, truth = make_blobs([850, 120, 30], centers=centers, random_state=5)
+    options = {"max_iter": 500, "n_init": 1, "random_state": 0, "n_jobs": 1}
+    assert clustering_accuracy(truth, DDC(3, **options).fit_predict(X)) >= 0.99
+    assert clustering_accuracy(truth, DDC(3, n_final=None, **options).fit_predict(X)) < 0.7

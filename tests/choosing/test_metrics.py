@@ -3,7 +3,13 @@ import itertools
 import numpy as np
 import pytest
 
-from ddclust.choosing.metrics import align_labels, clustering_accuracy, nmi
+from ddclust.choosing.metrics import (
+    align_labels,
+    are_right,
+    clustering_accuracy,
+    expected_calibration_error,
+    nmi,
+)
 
 
 def brute_force_accuracy(y_true, y_pred):
@@ -59,3 +65,34 @@ def test_wrong_labels_are_said(function, a, b, message):
 def test_alignment_wants_integers():
     with pytest.raises(ValueError, match="integers"):
         align_labels(["a"], ["b"])
+
+
+def test_calibration_error_by_hand():
+    truth, found = [0, 0, 0, 0, 1, 1], [5, 5, 5, 7, 7, 7]
+    assert are_right(truth, found).tolist() == [True, True, True, False, True, True]
+    # Bins of a half: two items of mean confidence .45, one of them right, and four of mean .9, all right.
+    confidence = [0.4, 0.9, 0.9, 0.5 - 1e-9, 0.9, 0.9]
+    expected = (2 * abs(0.45 - 0.5) + 4 * 0.1) / 6
+    assert expected_calibration_error(truth, found, confidence, n_bins=2) == pytest.approx(expected)
+    assert expected_calibration_error([0, 1], [0, 1], [1.0, 1.0]) == 0
+
+
+def test_calibration_error_is_small_only_for_honest_confidence(rng):
+    confidence = rng.uniform(0.5, 1, size=20_000)
+    truth = np.where(rng.random(20_000) < confidence, 1, 0)
+    clusters = np.ones(20_000, dtype=int)
+    assert expected_calibration_error(truth, clusters, confidence) < 0.02
+    assert expected_calibration_error(truth, clusters, np.ones(20_000)) == pytest.approx(0.25, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "n_bins", "words"),
+    [
+        ([0.5], 15, "one confidence for each item"),
+        ([0.5, 1.5], 15, "between 0 and 1"),
+        ([0.5, 1], 0, "n_bins"),
+    ],
+)
+def test_calibration_error_of_nonsense(confidence, n_bins, words):
+    with pytest.raises(ValueError, match=words):
+        expected_calibration_error([0, 1], [0, 1], confidence, n_bins=n_bins)

@@ -150,7 +150,7 @@ def test_a_loss_without_the_term_is_refused(blobs):
 
 def test_criteria_and_merging_share_checkpoints(blobs, tmp_path, monkeypatch):
     X, _ = blobs
-    first = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path).fit(X)
+    first = quick(n_init=2, max_iter=20, n_final=None, checkpoint_dir=tmp_path).fit(X)
     monkeypatch.delattr("ddclust.training.setup.Trainer")  # nothing is trained anew
     again = quick(n_init=2, max_iter=20, checkpoint_dir=tmp_path, selection="agreement", n_final=2).fit(X)
     assert [run["loss"] for run in again.runs_] == [run["loss"] for run in first.runs_]

@@ -65,6 +65,27 @@ def count_votes(aligned: NDArray[np.int64]) -> Vote:
     return Vote(aligned[winner, columns], supporters[winner, columns] / n_voters)
 
 
+def agreement_of(aligned: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The share of runs that give each item its label; NaN for a single run, which has nobody to agree with.
+
+    Parameters
+    ----------
+    aligned : ndarray of shape (n_runs, n_samples)
+        The labels by each run, in one numbering.
+    labels : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> agreement_of(np.array([[0, 1], [0, 0]]), np.array([0, 1]))
+    array([1. , 0.5])
+    >>> agreement_of(np.array([[0, 1]]), np.array([0, 1]))
+    array([nan, nan])
+    """
+    if len(aligned) == 1:
+        return np.full(len(labels), np.nan)
+    return (aligned == labels).mean(axis=0)
+
+
 def aligning_order(
     reference: NDArray[np.int64], labels: NDArray[np.int64], n_clusters: int
 ) -> NDArray[np.int64]:

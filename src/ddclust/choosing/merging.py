@@ -7,6 +7,8 @@ those of its parts, and S is bilinear in them: its row and column are the sums o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -26,8 +28,15 @@ MEDIAN_ITEMS = 2000
 LEAST_SIMILARITY = np.exp(-700.0)
 
 
-def network_tree(module: nn.Module, source: BatchSource, loss: DDCLoss) -> NDArray[np.float64]:
-    """The tree of a trained network's clusters, see :func:`merge_tree`, by the kernel of the loss.
+class NetworkOverlaps(NamedTuple):
+    """``S`` of a network's clusters, and their ``sizes``."""
+
+    S: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+
+
+def network_overlaps(module: nn.Module, source: BatchSource, loss: DDCLoss) -> NetworkOverlaps:
+    """The overlaps and sizes of a trained network's clusters, by the kernel of the loss.
 
     A random sample is used if there are more than 20,000 items.
     """
@@ -35,7 +44,7 @@ def network_tree(module: nn.Module, source: BatchSource, loss: DDCLoss) -> NDArr
     found = [(hidden, logits.softmax(dim=1)) for _, hidden, logits in outputs(module, some)]
     H, A = (torch.cat(parts) for parts in zip(*found, strict=True))
     S = cluster_overlaps(H, A, bandwidth=loss.bandwidth, bandwidth_rule=loss.bandwidth_rule)
-    return merge_tree(S, sizes=np.bincount(A.argmax(dim=1), minlength=A.shape[1]))
+    return NetworkOverlaps(S, np.bincount(A.argmax(dim=1), minlength=A.shape[1]))
 
 
 def cluster_overlaps(
@@ -95,7 +104,9 @@ def cluster_similarities(S: ArrayLike) -> NDArray[np.float64]:
     return S * scale[:, None] * scale
 
 
-def merge_tree(S: ArrayLike, sizes: ArrayLike | None = None) -> NDArray[np.float64]:
+def merge_tree(
+    S: ArrayLike, sizes: ArrayLike | None = None, groups: ArrayLike | None = None
+) -> NDArray[np.float64]:
     """Merge the two most similar clusters, again and again, down to a single one.
 
     Parameters
@@ -104,6 +115,8 @@ def merge_tree(S: ArrayLike, sizes: ArrayLike | None = None) -> NDArray[np.float
         See :func:`cluster_overlaps`.
     sizes : array-like of shape (k,), optional
         Number of items in each cluster. Empty clusters are merged first, so that none is left over.
+    groups : array-like of int of shape (k,), optional
+        Clusters of one group are merged before those of different ones.
 
     Returns
     -------
@@ -122,11 +135,12 @@ def merge_tree(S: ArrayLike, sizes: ArrayLike | None = None) -> NDArray[np.float
     S = np.array(S, dtype=np.float64)
     k = len(S)
     has_items = np.ones(k, dtype=bool) if sizes is None else np.asarray(sizes) > 0
+    owners = np.zeros(k, dtype=np.int64) if groups is None else np.asarray(groups)
     names, counts = np.arange(k), np.ones(k, dtype=np.int64)
     tree = np.zeros((k - 1, 4))
     for row in range(k - 1):
         C = cluster_similarities(S)
-        urgency = C + ~(has_items[:, None] & has_items)
+        urgency = C + ~(has_items[:, None] & has_items) + 2.0 * (owners[:, None] == owners)
         urgency[np.tril_indices(len(C))] = -np.inf
         i, j = map(int, np.unravel_index(urgency.argmax(), C.shape))  # i < j
         divergence = max(-np.log(max(C[i, j], LEAST_SIMILARITY)), 0.0)
@@ -136,7 +150,9 @@ def merge_tree(S: ArrayLike, sizes: ArrayLike | None = None) -> NDArray[np.float
         S[:, i] += S[:, j]
         names[i], counts[i], has_items[i] = k + row, counts[i] + counts[j], has_items[i] | has_items[j]
         S = np.delete(np.delete(S, j, axis=0), j, axis=1)
-        names, counts, has_items = (np.delete(values, j) for values in (names, counts, has_items))
+        names, counts, has_items, owners = (
+            np.delete(values, j) for values in (names, counts, has_items, owners)
+        )
     return tree
 
 

@@ -13,12 +13,14 @@ from torch import nn
 
 from ddclust.data.batches import BatchSource, Sample, random_items
 from ddclust.objective.pairs import PAIRS
+from ddclust.objective.regrouping import Regrouping
 from ddclust.training.checkpoints import RunState
 from ddclust.training.inference import CHUNK, evaluation_mode, outputs, padded_batches
 from ddclust.training.record import RunRecord
-from ddclust.training.setup import Plan, Setup
+from ddclust.training.setup import Plan, Setup, regrouping_of
 from ddclust.training.trainer import Source
 
+UNGROUPED = Regrouping()
 # Runs are compared by their labels of at most so many items, enough for two digits.
 COMPARED_ITEMS = 10_000
 CRITERIA = ("loss", "divergence", PAIRS, "agreement")
@@ -95,7 +97,8 @@ def chosen_runs(
     if not ranking and is_interrupted:
         raise KeyboardInterrupt
     if not ranking:
-        raise AllRunsFailedError(f"All {len(records)} runs failed. The first one: {failed[0].error}")
+        why = failed[0].error if failed else "It was eliminated."
+        raise AllRunsFailedError(f"All {len(records)} runs failed. The first one: {why}")
     complete = [run for run in ranking if records[run].clusters_used >= wanted]
     voters = (complete or ranking)[: setup.n_vote]
     complaints = []
@@ -137,7 +140,9 @@ def note_agreement(states: Sequence[RunState], plan: Plan, source: BatchSource) 
     """Write into the record of each usable run how far it agrees with the others."""
     some = Sample(source, random_items(len(source), COMPARED_ITEMS, seed=0))
     usable = [state for state in states if state.record.is_usable]
-    labelings = [labels_of(plan.build_from(state.tensors), some) for state in usable]
+    labelings = [
+        labels_of(plan.build_from(state.tensors), some, regrouping_of(state.tensors)) for state in usable
+    ]
     for state, value in zip(usable, agreement(labelings).tolist(), strict=True):
         state.record.agreement = value
 
@@ -241,6 +246,7 @@ def steadiness(module: nn.Module, source: Source, *, noise: float = 0.1, seed: i
     return unchanged / len(source)
 
 
-def labels_of(module: nn.Module, source: Source) -> NDArray[np.int64]:
-    """The network's own cluster of each item, in the numbering of its outputs."""
-    return torch.cat([logits.argmax(dim=1) for _, _, logits in outputs(module, source)]).numpy()
+def labels_of(module: nn.Module, source: Source, regrouping: Regrouping = UNGROUPED) -> NDArray[np.int64]:
+    """The network's own cluster of each item, in the numbering of its outputs or of their groups."""
+    found = [regrouping.joined(logits).argmax(dim=1) for _, _, logits in outputs(module, source)]
+    return torch.cat(found).numpy()

@@ -1,0 +1,38 @@
+"""Borders between clusters that run through dense data."""
+
+import numpy as np
+
+from ddclust.choosing.borders import crossings, doubtful_border
+from ddclust.data.neighbors import nearest_neighbors
+from helpers import quick
+
+
+def test_crossings_are_counted_as_by_a_loop(rng):
+    labels, neighbors = rng.integers(3, size=40), rng.integers(40, size=(40, 4))
+    P = np.zeros((3, 3))
+    for item in range(40):
+        for neighbor in neighbors[item]:
+            P[labels[item], labels[neighbor]] += 0.5
+            P[labels[neighbor], labels[item]] += 0.5
+    found = crossings(labels, neighbors, 3)
+    for a in range(3):
+        for b in range(3):
+            expected = 0 if a == b else P[a, b] / min(P[a].sum(), P[b].sum())
+            assert np.isclose(found[a, b], expected)
+
+
+def test_a_divided_group_is_noticed_and_whole_ones_are_not(blobs):
+    X, truth = blobs
+    neighbors = nearest_neighbors(X, 5).indices
+    assert doubtful_border(truth, neighbors, 3) is None
+    divided = np.where(truth == 2, 2 + (np.arange(len(X)) % 2), truth)
+    sentence = doubtful_border(divided, neighbors, 4)
+    assert "between clusters 2 and 3" in sentence
+    assert "n_clusters=3" in sentence
+    assert doubtful_border(np.zeros(len(X), dtype=int), neighbors, 1) is None
+
+
+def test_a_fit_that_shows_its_progress_says_so(rng, capsys):
+    X = rng.normal(size=(100, 2))  # one group
+    quick(2, max_iter=2, n_final=None, verbose=True).fit(X)
+    assert capsys.readouterr().err.count("runs through dense data") == 1
