@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ddclust.choosing.consensus import majority_vote
-    from ddclust.choosing.metrics import clustering_accuracy, nmi
+    from ddclust.choosing.metrics import clustering_accuracy, expected_calibration_error, nmi
     from ddclust.choosing.selection import Selection
+    from ddclust.data.tables import Table
     from ddclust.datasets import load as load_data
     from ddclust.ddc import DDC
     from ddclust.networks import Network
@@ -35,9 +36,11 @@ __all__ = [
     "Photo",
     "Selection",
     "Snapshots",
+    "Table",
     "__version__",
     "clustering_accuracy",
     "ddc_loss",
+    "expected_calibration_error",
     "explain",
     "gaussian_kernel",
     "load_data",
@@ -48,8 +51,9 @@ __all__ = [
 # Loaded when first used, so that the command line answers without waiting for torch.
 _HOMES = {
     "choosing.consensus": ("majority_vote",),
-    "choosing.metrics": ("clustering_accuracy", "nmi"),
+    "choosing.metrics": ("clustering_accuracy", "expected_calibration_error", "nmi"),
     "choosing.selection": ("Selection",),
+    "data.tables": ("Table",),
     "datasets": ("load_data",),
     "ddc": ("DDC",),
     "networks": ("Network",),

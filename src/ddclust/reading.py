@@ -13,6 +13,9 @@ from sklearn.utils import Bunch
 
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import SparseItems
+from ddclust.data.readers.bunch import make_bunch
+from ddclust.data.readers.images import in_layout, is_image_file, read_images
+from ddclust.data.tables import Columns, Table
 from ddclust.data.text import StemVectorizer
 from ddclust.datasets import NAMED, DataError, load
 
@@ -24,25 +27,29 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 
 def load_for(
     model: NetworkClusterer,
-    data: str | os.PathLike[str],
+    data: str | os.PathLike[str] | Sequence[str],
     *,
     text_column: str | None = None,
     id_column: str | None = None,
     truth_column: str | None = None,
+    max_bytes: float | None = None,
     verbose: bool = False,
 ) -> Bunch:
     """Load data in the form that a fitted model expects.
 
-    The images of a folder get the size, the colours and the layout of the images that the model was fitted on. The
-    columns of a table are found by the names that they had in the fit, in any order and among other columns.
+    Images get the size, the colours and the layout of the images that the model was fitted on. The columns of a table
+    are found by the names that they had in the fit, in any order and among other columns.
 
     Parameters
     ----------
     model : fitted DDC or DEC
-    data : str or path-like
-        A name, a file or a folder, as for :func:`ddclust.datasets.load`.
+    data : str or path-like, or a sequence of them
+        A name, a file or a folder, as for :func:`ddclust.datasets.load`; one or several image files; for a model of
+        texts also one or several texts of at least two words.
     text_column, id_column, truth_column : str, optional
         Columns of a table, as for :func:`ddclust.datasets.load`.
+    max_bytes : float, optional
+        The most memory that reading may take, as for :func:`ddclust.datasets.load`.
     verbose : bool, default=False
         Show progress when it takes more than two seconds.
 
@@ -59,6 +66,20 @@ def load_for(
     >>> model.predict(load_for(model, "circles").data).shape
     (1000,)
     """
+    given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    if all(map(is_image_file, given)):
+        return _single_images(model, given)
+    if model.is_of_texts and all(map(_is_itself_a_text, given)):
+        names = ["text"] if len(given) == 1 else [f"text {number}" for number in range(1, len(given) + 1)]
+        return make_bunch(
+            [str(text) for text in given], item_names=names, name="texts", about="Given as they are."
+        )
+    if len(given) > 1:
+        raise DataError(
+            f"{str(given[0])!r} and {str(given[1])!r} are not both image files; give one name, file or folder, or several"
+            " image files."
+        )
+    data = given[0]
     image_size, colour = _image_form(model, data)
     bunch = load(
         data,
@@ -68,9 +89,11 @@ def load_for(
         image_size=image_size,
         colour=colour,
         value_columns=_value_columns(model, data),
+        kinds=_kinds(model, data),
+        max_bytes=max_bytes,
         verbose=verbose,
     )
-    bunch.data = _in_layout(bunch.data, model.item_shape_)
+    bunch.data = in_layout(bunch.data, model.raw_shape)
     return bunch
 
 
@@ -86,13 +109,15 @@ def is_table(data: str | os.PathLike[str]) -> bool:
 
 
 def vectorised(data: Any, language: str = "english") -> Any:
-    """Texts as a sparse matrix of TF-IDF vectors; any other data unchanged.
+    """Texts as a sparse matrix of TF-IDF vectors, tables as dense vectors; any other data unchanged.
 
     Examples
     --------
     >>> vectorised(["a ship sails", "bread bakes"]).shape
     (2, 4)
     """
+    if isinstance(data, Table):
+        return Columns.of(data, language).encode(data)
     return data if hasattr(data, "shape") else StemVectorizer(language).fit_transform(data)
 
 
@@ -104,6 +129,10 @@ def scaled_vectors(data: Any) -> Any:
     >>> scaled_vectors(np.array([[1.0], [3.0]])).tolist()
     [[-1.0], [1.0]]
     """
+    is_encoded = isinstance(data, Table)  # and has its weights already
+    data = vectorised(data)
+    if is_encoded:
+        return data
     items = SparseItems(data) if hasattr(data, "indptr") else data
     return BatchSource(items, Scaling.of(items)).vectors()
 
@@ -142,25 +171,46 @@ def truth_of(item_names: Sequence[str], names: Sequence[str], truth: NDArray, so
     return np.array([classes[item] for item in item_names])
 
 
+def _single_images(model: NetworkClusterer, paths: Sequence[Any]) -> Bunch:
+    """Image files as the images that a model was fitted on."""
+    if model.is_of_texts:
+        raise DataError(f"{str(paths[0])!r} is an image, but the model was fitted on texts.")
+    names = [Path(path).name for path in paths]
+    return make_bunch(
+        read_images(paths, model.raw_shape),
+        item_names=names if len(set(names)) == len(names) else [str(path) for path in paths],
+        name=Path(paths[0]).stem,
+        about="Single image files.",
+    )
+
+
+def _is_itself_a_text(data: Any) -> bool:
+    """Whether an argument is a text rather than the name of data: it has several words, and there is no such file."""
+    return isinstance(data, str) and len(data.split()) > 1 and not _exists(data)
+
+
+def _exists(data: str) -> bool:
+    try:
+        return Path(data).exists()
+    except (OSError, ValueError):  # too long for a name
+        return False
+
+
 def _image_form(model: NetworkClusterer, data: str | os.PathLike[str]) -> tuple[tuple[int, int] | None, str]:
     """Size and colour in which to read the images of a folder."""
-    if str(data) in NAMED or len(model.item_shape_) == 1 or not Path(data).is_dir():
+    if str(data) in NAMED or len(model.raw_shape) == 1 or not Path(data).is_dir():
         return None, "auto"
-    channels, height, width = input_shape(model.item_shape_)
+    channels, height, width = input_shape(model.raw_shape)
     return (height, width), "grey" if channels == 1 else "rgb"
 
 
 def _value_columns(model: NetworkClusterer, data: str | os.PathLike[str]) -> list[str] | None:
     """The columns of a table that the model was fitted on."""
-    if str(data) in NAMED or not hasattr(model, "feature_names_in_"):
+    if str(data) in NAMED or not hasattr(model, "feature_names_in_") or not is_table(data):
         return None
-    return model.feature_names_in_.tolist()
+    return list(_kinds(model, data) or model.feature_names_in_.tolist())
 
 
-def _in_layout(data: Any, item_shape: tuple[int, ...]) -> Any:
-    """Images (n, h, w) or (n, h, w, 3) in the layout of the model's, if they have as many values."""
-    if not hasattr(data, "reshape") or len(item_shape) != 3 or tuple(data.shape[1:]) == item_shape:
-        return data
-    if data.ndim == 4 and (data.shape[3], *data.shape[1:3]) == item_shape:
-        return data.transpose(0, 3, 1, 2)
-    return data.reshape(-1, *item_shape) if tuple(s for s in item_shape if s > 1) == data.shape[1:] else data
+def _kinds(model: NetworkClusterer, data: str | os.PathLike[str]) -> dict[str, str] | None:
+    """What the columns of a table are, if the model was fitted on more than plain numbers."""
+    return model.columns_.kinds if hasattr(model, "columns_") and is_table(data) else None

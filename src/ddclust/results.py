@@ -1,4 +1,4 @@
-"""The result folder of a fit on the command line: labels.csv, model/, history.json, run.json and report.html.
+"""The result folder of a fit on the command line: labels.csv, names.json, model/, history.json, run.json, report.html.
 
 During the fit, and after an interrupted one, it also holds checkpoints, and run.json gives the status.
 """
@@ -6,7 +6,7 @@ During the fit, and after an interrupted one, it also holds checkpoints, and run
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 import platform
 import shutil
 import sys
@@ -14,20 +14,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from ddclust.choosing.consensus import Vote
+from ddclust.choosing.rejection import REFUSED
 from ddclust.choosing.selection import AllRunsFailedError
 from ddclust.data.items import fingerprint
-from ddclust.storage.atomic import locked, write_file, write_json
-from ddclust.storage.model_folder import RESULT_MODEL
+from ddclust.storage.atomic import is_locked, locked, refuse_links, write_file, write_json
+from ddclust.storage.json_files import read_json, write_sealed
+from ddclust.storage.model_folder import DESCRIPTION_FILE, RESULT_MODEL, TENSORS_PATTERN
 from ddclust.storage.tables import csv_text
-from ddclust.training.checkpoints import RunStore
-from ddclust.training.record import Outcome
+from ddclust.storage.workspace import LOCK_FILE as WORKSPACE_LOCK
+from ddclust.training.checkpoints import CHECKPOINTS, NEIGHBORS_FILE, RunStore
+from ddclust.training.record import Outcome, RunRecord
 
 if TYPE_CHECKING:
     from ddclust.ddc import DDC
@@ -40,6 +43,8 @@ RUN_FILE = "run.json"
 CHECKPOINTS_FOLDER = "checkpoints"
 LOCK_FILE = ".lock"
 REPORT_FILE = "report.html"
+FOUND = ("voters", "runs", "files")  # the entries of run.json that a fit adds with its results
+NAMES_FILE = "names.json"
 NAMES_FORMAT = "ddclust-names"
 
 
@@ -47,7 +52,43 @@ class ResultFolderError(ValueError):
     """A folder or a file that does not hold what a fit leaves behind."""
 
 
-def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[str, Any]:
+class DataOfFit(TypedDict):
+    """What run.json says about the data."""
+
+    argument: str
+    path: NotRequired[str | None]
+    name: NotRequired[str]
+    shape: NotRequired[list[int]]
+    dtype: NotRequired[str]
+    sha256: str
+    skipped: NotRequired[dict[str, str]]
+    notes: NotRequired[list[str]]
+
+
+class RunFile(TypedDict):
+    """The content of run.json. What comes after ``versions`` is there once the fit has results."""
+
+    status: Literal["running", "interrupted", "complete"]
+    command: list[str]
+    options: dict[str, bool | int | float | str | None]
+    data: DataOfFit
+    versions: NotRequired[dict[str, str]]
+    seconds: NotRequired[dict[str, float]]
+    warnings: NotRequired[list[str]]
+    voters: NotRequired[list[int]]
+    runs: NotRequired[list[RunRecord]]
+    files: NotRequired[dict[str, str]]  # the SHA-256 of each file
+
+
+class NamesFile(TypedDict):
+    """Names of clusters, as a report exports them."""
+
+    format: Literal["ddclust-names"]
+    key: NotRequired[str]
+    names: dict[int, str]
+
+
+def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> RunFile:
     """The content of run.json at the beginning of a fit."""
     return {
         "status": "running",
@@ -61,21 +102,29 @@ def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> dict[st
             "dtype": str(getattr(bunch.data, "dtype", "text")),
             "sha256": fingerprint(bunch.data),
             "skipped": bunch.skipped,
+            "notes": bunch.notes,
         },
         "versions": versions(),
     }
 
 
 @contextmanager
-def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
-    """Hold a result folder during a fit. If a new fit fails before its first checkpoint, what it wrote is removed again."""
+def under_way(folder: Path, run: RunFile, *, replaces: bool = False) -> Iterator[None]:
+    """Hold a result folder during a fit. If a new fit fails before its first checkpoint, what it wrote is removed again.
+
+    With ``replaces``, the results of an earlier fit in the folder are removed first.
+    """
+    refuse_links(folder, ResultFolderError)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     lock = locked(folder / LOCK_FILE)
     if lock is None:
         raise ResultFolderError(f"Another fit is working in {str(folder)!r}; choose another folder.")
     try:
-        write_json(folder / RUN_FILE, run)
+        if replaces:
+            _remove_results(folder)
+        # Results of an earlier part of the fit will be replaced, not all at the same moment.
+        write_sealed(folder / RUN_FILE, {name: value for name, value in run.items() if name not in FOUND})
         yield
     except BaseException as error:
         hopeless = isinstance(error, AllRunsFailedError) or not any(
@@ -91,6 +140,44 @@ def under_way(folder: Path, run: dict[str, Any]) -> Iterator[None]:
         _remove_empty(made)
 
 
+def refuse_to_replace(folder: Path) -> None:
+    """Raise an error unless a folder is empty, or holds the results of a fit that nobody is working on."""
+    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / RUN_FILE).exists()):
+        raise ResultFolderError(
+            f"{str(folder)!r} holds no results of 'ddclust fit' that could be replaced; choose another name."
+        )
+    if is_locked(folder / LOCK_FILE):
+        raise ResultFolderError(
+            f"A fit is working in {str(folder)!r}; stop it first, or choose another name."
+        )
+    own = set(_own_files(folder))
+    for inner in (folder / MODEL_FOLDER, folder / CHECKPOINTS_FOLDER):
+        if inner.is_symlink() or (inner.is_dir() and not own.issuperset(inner.iterdir())):
+            raise ResultFolderError(
+                f"{str(inner)!r} is not, or not only, what a fit has written, so it is not replaced; choose another name."
+            )
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """The files that a fit may have left in a folder; what says whose folder it is comes last."""
+    model, checkpoints = folder / MODEL_FOLDER, folder / CHECKPOINTS_FOLDER
+    return [
+        *(folder / name for name in (LABELS_FILE, HISTORY_FILE, REPORT_FILE, NAMES_FILE)),
+        *(model / DESCRIPTION_FILE, *model.glob(TENSORS_PATTERN)),
+        *(checkpoints / name for name in (CHECKPOINTS.file, WORKSPACE_LOCK, NEIGHBORS_FILE)),
+        *(*checkpoints.glob("run-*.[ab]"), *model.glob(".*.partial"), *checkpoints.glob(".*.partial")),
+        folder / RUN_FILE,
+    ]
+
+
+def _remove_results(folder: Path) -> None:
+    """Remove what a fit has left in a folder, and nothing else."""
+    for file in _own_files(folder):
+        file.unlink(missing_ok=True)
+    for inner in (folder / MODEL_FOLDER, folder / CHECKPOINTS_FOLDER):
+        _remove_empty([inner])
+
+
 def _remove_empty(folders: Sequence[Path]) -> None:
     """Remove folders that are empty, from the innermost on; others may have written into them by now."""
     for folder in folders:
@@ -100,45 +187,86 @@ def _remove_empty(folders: Sequence[Path]) -> None:
             return
 
 
-def write_results(folder: Path, model: DDC, item_names: Sequence[str], run: dict[str, Any]) -> bool:
+def write_results(
+    folder: Path, model: DDC, item_names: Sequence[str], cluster_names: dict[int, str], run: RunFile
+) -> bool:
     """Write the results of a fitted model to its folder and return whether the fit is complete."""
     complete = not any(Outcome(record["outcome"]).is_unfinished for record in model.runs_)
     model.save(folder / MODEL_FOLDER, overwrite=True)
-    table = labels_table(item_names, Vote(model.labels_, model.agreement_), model.probabilities_)
+    write_sealed(
+        folder / NAMES_FILE,
+        {
+            "format": NAMES_FORMAT,
+            "key": clustering_key(model.labels_),
+            "names": {str(cluster): name for cluster, name in cluster_names.items()},
+        },
+    )
+    vote = Vote(model.labels_, model.agreement_)
+    table = labels_table(item_names, vote, model.probabilities_, cluster_names)
     write_file(folder / LABELS_FILE, table.encode())
     write_json(folder / HISTORY_FILE, model.history_)
     records = [{key: value for key, value in record.items() if key != "history"} for record in model.runs_]
-    status = {"status": "complete" if complete else "interrupted"}
-    write_json(folder / RUN_FILE, {**run, **status, "voters": model.voters_, "runs": records})
+    found = {
+        "status": "complete" if complete else "interrupted",
+        "voters": model.voters_,
+        "runs": records,
+        "files": {name: _digest(folder / name) for name in (LABELS_FILE, HISTORY_FILE)},
+    }
+    write_sealed(folder / RUN_FILE, {**run, **found})
     if complete:
-        shutil.rmtree(folder / CHECKPOINTS_FOLDER)
+        shutil.rmtree(folder / CHECKPOINTS_FOLDER, ignore_errors=True)
     return complete
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+def read_run(folder: Path) -> RunFile:
     """The content of run.json."""
     try:
-        run = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))
+        return read_json(
+            folder / RUN_FILE,
+            RunFile,
+            remedy="copy it again from where the folder came, or fit again",
+            error=ResultFolderError,
+        )
     except FileNotFoundError:
         raise ResultFolderError(
             f"{str(folder)!r} is not a result folder of 'ddclust fit': it has no {RUN_FILE}."
         ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ResultFolderError(f"{str(folder / RUN_FILE)!r} is not readable JSON.") from error
-    described = isinstance(run, dict) and all(isinstance(run.get(key), dict) for key in ("options", "data"))
-    if not described or "status" not in run or not {"argument", "sha256"} <= run["data"].keys():
-        raise ResultFolderError(f"{str(folder / RUN_FILE)!r} does not describe a fit.")
-    return run
 
 
-def data_argument(run: dict[str, Any]) -> str:
+def labels_file(folder: Path) -> Path:
+    """The labels in a result folder, as the fit wrote them."""
+    file = folder / LABELS_FILE
+    if (folder / RUN_FILE).exists() and changed_files(folder, read_run(folder), LABELS_FILE):
+        raise ResultFolderError(
+            f"{str(file)!r} is not as the fit wrote it: it is damaged or was edited; to use it as it is, give the file"
+            " instead of the folder."
+        )
+    return file
+
+
+def changed_files(folder: Path, run: RunFile, *names: str) -> list[Path]:
+    """Those files of a result folder, or of these in it, that are not as the fit wrote them, or are missing."""
+    digests = run.get("files", {})
+    wanted = [name for name in (names or (LABELS_FILE, HISTORY_FILE)) if name in digests]
+    return [folder / name for name in wanted if _digest(folder / name) != digests[name]]
+
+
+def _digest(file: Path) -> str | None:
+    """The SHA-256 of a file, None if there is none."""
+    if not file.is_file():
+        return None
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def data_argument(run: RunFile) -> str:
     """The data of a fit, as seen from here or, if it is not here, from where the fit began."""
     argument: str = run["data"]["argument"]
     path = run["data"].get("path")
     return argument if path is None or Path(argument).exists() else path
 
 
-def refuse_other_data(run: dict[str, Any], sha256: str, source: str, folder: Path) -> None:
+def refuse_other_data(run: RunFile, sha256: str, source: str, folder: Path) -> None:
     """Raise an error if data with this fingerprint is not what the fit in the folder was given."""
     if sha256 != run["data"]["sha256"]:
         raise ResultFolderError(
@@ -153,17 +281,28 @@ def open_model(folder: Path, *, device: str | None = None) -> DDC:
     return DDC.load(folder, device=device)
 
 
+def status(folder: Path) -> str:
+    """How the fit in a folder stands: "running", "interrupted" or "complete"."""
+    noted: str = read_run(folder)["status"]
+    return "interrupted" if noted == "running" and not is_locked(folder / LOCK_FILE) else noted
+
+
 def is_unfinished(folder: Path) -> bool:
     """Whether the folder holds a fit that is still running or was stopped."""
     return (folder / RUN_FILE).exists() and read_run(folder)["status"] != "complete"
 
 
 def read_records(folder: Path) -> list[dict[str, Any]]:
-    """The record of each run, from the checkpoints as long as there are any."""
+    """The record of each run, from the checkpoints as long as the fit is not complete."""
     checkpoints = folder / CHECKPOINTS_FOLDER
-    if checkpoints.exists():
-        return [record.public() for record in RunStore(checkpoints).records()]
-    return read_run(folder).get("runs", [])
+    unfinished = checkpoints.exists() and is_unfinished(folder)
+    stored = RunStore(checkpoints).records() if unfinished else read_run(folder).get("runs", [])
+    records = [record.public() for record in stored]
+    if not is_locked(folder / LOCK_FILE):  # a process that was killed could not say so itself
+        for record in records:
+            if record["outcome"] == Outcome.RUNNING:
+                record["outcome"] = str(Outcome.INTERRUPTED)
+    return records
 
 
 def labels_table(
@@ -172,19 +311,25 @@ def labels_table(
     probabilities: NDArray,
     cluster_names: dict[int, str] | None = None,
 ) -> str:
-    """CSV text with the item, its cluster, the confidence (the largest soft assignment) and the agreement of the vote.
+    """CSV text with the item, its cluster, the confidence (the largest soft assignment) and the agreement of the runs.
 
+    Cells are empty where there is nothing to say: the confidence of an item that was refused, the agreement of a single run.
     If clusters have names, these are the last column, which is empty for clusters without one.
     """
+    confidence = np.where(vote.labels == REFUSED, np.nan, probabilities.max(axis=1))
     columns: dict[str, Iterable[Any]] = {
         "item": item_names,
         "cluster": vote.labels.tolist(),
-        "confidence": (f"{share:.4f}" for share in probabilities.max(axis=1).tolist()),
-        "agreement": (f"{share:.4f}" for share in vote.agreement.tolist()),
+        "confidence": map(_share_cell, confidence.tolist()),
+        "agreement": map(_share_cell, vote.agreement.tolist()),
     }
     if cluster_names is not None:
         columns["name"] = [cluster_names.get(cluster, "") for cluster in vote.labels.tolist()]
     return csv_text(tuple(columns), zip(*columns.values(), strict=True))
+
+
+def _share_cell(share: float) -> str:
+    return "" if math.isnan(share) else f"{share:.4f}"
 
 
 def influences_table(item_names: Sequence[str], explanation: Explanation) -> str:
@@ -205,24 +350,32 @@ def clustering_key(labels: NDArray) -> str:
     return hashlib.sha256(np.ascontiguousarray(labels, dtype=np.int64).data).hexdigest()[:16]
 
 
+def names_of_clusters(folder: Path, given: Path | None, model: DDC) -> dict[int, str] | None:
+    """The names that a fit proposed, and those given in a file instead; None if there are neither.
+
+    The folder is the result folder of the fit or the model folder in it.
+    """
+    names = None
+    in_results = folder.resolve().name == MODEL_FOLDER and (folder.resolve().parent / RUN_FILE).exists()
+    home = folder.resolve().parent if in_results else folder
+    for path in (home / NAMES_FILE, given):
+        if path is not None and (path == given or path.exists()):
+            names = (names or {}) | read_names(path, model.labels_, model.n_clusters_)
+    return names
+
+
 def read_names(path: Path, labels: NDArray, n_clusters: int) -> dict[int, str]:
-    """Names of the clusters of a fit, from a file that its report exported."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != NAMES_FORMAT:
-            raise KeyError
-        names = {int(cluster): name for cluster, name in content["names"].items()}
-        key = content.get("key", clustering_key(labels))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ResultFolderError(
-            f"{str(path)!r} holds no names of clusters; export them from the report of the fit."
-        ) from error
+    """Names of the clusters of a fit, from a file that it or its report wrote."""
+    content: NamesFile = read_json(
+        path, NamesFile, remedy="export the names from the report of the fit", error=ResultFolderError
+    )
+    names, key = content["names"], content.get("key", clustering_key(labels))
     if key != clustering_key(labels):
         raise ResultFolderError(
             f"{str(path)!r} names the clusters of another fit; export them from the report of this one."
         )
-    for cluster, name in names.items():
-        if not isinstance(name, str) or not 0 <= cluster < n_clusters:
+    for cluster in names:
+        if not 0 <= cluster < n_clusters:
             raise ResultFolderError(
                 f"{str(path)!r} names cluster {cluster}, but the model has the clusters 0 to {n_clusters - 1}."
             )

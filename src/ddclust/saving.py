@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Collection
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,13 +16,19 @@ from scipy.cluster.hierarchy import is_valid_linkage
 from torch import nn
 
 from ddclust import __version__
+from ddclust.choosing.calibration import Calibration
+from ddclust.choosing.rejection import LEVELS, KnownItems
 from ddclust.choosing.selection import Selection
 from ddclust.data.batches import Scaling, input_shape
+from ddclust.data.tables import Columns
 from ddclust.data.text import StemVectorizer
 from ddclust.data.validation import resolve_device
+from ddclust.encoders import FittedEncoder
 from ddclust.networks import Network, NetworkOfViews
 from ddclust.objective.augment import BUILT_IN
 from ddclust.objective.loss import DDCLoss
+from ddclust.objective.regrouping import FineStage
+from ddclust.storage.json_files import checked
 from ddclust.storage.model_folder import ModelFormatError, check_tensors
 from ddclust.storage.plain import CUSTOM, from_plain, to_plain
 from ddclust.training.inference import evaluation_mode
@@ -42,12 +48,14 @@ SAVED_TYPES: dict[str, type] = {
         CosineRate,
         DDCLoss,
         EarlyStopping,
+        FineStage,
         Network,
         NetworkOfViews,
         Selection,
         *map(type, BUILT_IN.values()),
     )
 }
+COLUMNS_PREFIX = "columns."  # of the tensors of a table's texts
 # Parameters that say where a model was made, and mean nothing elsewhere.
 LOCAL = ("checkpoint_dir", "callbacks")
 
@@ -65,6 +73,16 @@ def _shape(sides: Any) -> tuple[int, ...]:
     return tuple(int(side) for side in sides)
 
 
+def _calibration(plain: Any) -> Calibration:
+    return Calibration(temperature=float(plain["temperature"]), basis=str(plain["basis"]))
+
+
+def _encoder(plain: Any) -> FittedEncoder:
+    return checked(
+        plain, FittedEncoder, what="The encoder of the model", remedy="save it again", error=ModelFormatError
+    )
+
+
 def _arrays(rows: Any) -> list[Any]:
     return [np.array(row, dtype=np.int64) for row in rows]
 
@@ -75,8 +93,10 @@ ATTRIBUTES = (
     Attribute(
         "feature_names", "feature_names_in_", to_plain, lambda names: np.array(_texts(names), dtype=object)
     ),
+    Attribute("encoder", "encoder_", asdict, _encoder),
     Attribute("voters", "voters_", list, list),
     Attribute("runs", "runs_", list, list),
+    Attribute("calibration", "calibration_", asdict, _calibration),
     Attribute("cluster_orders", "cluster_orders_", to_plain, _arrays),
     Attribute("cluster_groups", "cluster_groups_", to_plain, _arrays),
     Attribute(
@@ -84,6 +104,7 @@ ATTRIBUTES = (
     ),
 )
 # Fitted attributes that are saved as tensors, with what their rows are: one for each training item.
+KNOWN = "known_items."  # begins the names of the tensors of what is kept of the training items
 TENSORS = {"probabilities": torch.float32, "agreement": torch.float64, "fine_labels": torch.int64}
 
 
@@ -109,12 +130,23 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
     tensors["scaling.shift"] = torch.from_numpy(model.scaling_.shift)
     tensors["scaling.scale"] = torch.from_numpy(model.scaling_.scale)
     tensors |= {
-        name: torch.from_numpy(getattr(model, f"{name}_")) for name in TENSORS if hasattr(model, f"{name}_")
+        name: torch.from_numpy(getattr(model, f"{name}_"))
+        for name in TENSORS
+        # The agreement of a single run is NaN.
+        if hasattr(model, f"{name}_") and not np.isnan(getattr(model, f"{name}_")).any()
     }
+    if hasattr(model, "known_items_"):
+        tensors |= {
+            f"{KNOWN}{f.name}": torch.from_numpy(getattr(model.known_items_, f.name))
+            for f in fields(KnownItems)
+        }
     if hasattr(model, "vectorizer_"):
         stems = model.vectorizer_.get_feature_names_out().tolist()
         description["vectorizer"] = {"language": model.vectorizer_.language, "stems": stems}
         tensors["vectorizer.idf"] = torch.from_numpy(model.vectorizer_.idf_.astype(np.float64))
+    if hasattr(model, "columns_"):
+        description["columns"], arrays = model.columns_.to_plain()
+        tensors |= {f"{COLUMNS_PREFIX}{name}": torch.from_numpy(array) for name, array in arrays.items()}
     return description, tensors
 
 
@@ -136,13 +168,18 @@ def restore(
     for key, name, _, read in ATTRIBUTES:
         if description.get(key) is not None:
             setattr(model, name, read(description[key]))
-    model.n_features_in_ = math.prod(model.item_shape_)
+    others = {name: t for name, t in tensors.items() if not name.startswith("network")}
+    if description.get("columns") is not None:
+        model.columns_ = _columns(path, description["columns"], others)
+    model.n_features_in_ = _n_features(model)
     _check_attributes(model)
     best = model.runs_[model.voters_[0]]
     model.history_, model.n_iter_ = [dict(record) for record in best["history"]], int(best["n_iter"])
     model.modules_ = [_load_network(model, path, tensors, f"network{i}.") for i in range(len(model.voters_))]
-    others = {name: t for name, t in tensors.items() if not name.startswith("network")}
-    check_tensors(path, others, _expected_tensors(model, description))
+    x = torch.zeros(1, *input_shape(model.item_shape_))
+    with evaluation_mode(model.modules_[0]) as device:
+        model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
+    check_tensors(path, others, _expected_tensors(model, description, others.keys()))
     if not (others["scaling.scale"] > 0).all():
         raise ValueError("scaling.scale must be positive.")
     model.scaling_ = Scaling(
@@ -151,19 +188,25 @@ def restore(
     for name in TENSORS.keys() & others.keys():
         setattr(model, f"{name}_", others[name].numpy())
     model.labels_ = model.probabilities_.argmax(axis=1)
+    if "agreement" not in others or (len(model.voters_) == 1 and not hasattr(model, "calibration_")):
+        model.agreement_ = np.full(len(model.labels_), np.nan)  # earlier versions said 1 of a single network
+    if f"{KNOWN}means" in others:
+        model.known_items_ = KnownItems(*(others[f"{KNOWN}{f.name}"].numpy() for f in fields(KnownItems)))
     if description.get("vectorizer") is not None:
         model.vectorizer_ = _vectorizer(description["vectorizer"], others["vectorizer.idf"])
     if description.get("setup") is not None:
         model.setup_ = setup_from_plain(description["setup"], model.get_params(deep=False))
-    x = torch.zeros(1, *input_shape(model.item_shape_))
-    with evaluation_mode(model.modules_[0]) as device:
-        model._n_features_out = model.modules_[0](x.to(device))[0].shape[1]
 
 
 def _check_attributes(model: NetworkClusterer) -> None:
     """Refuse attributes that contradict each other."""
-    k, n_members = model.n_clusters, len(model.voters_)
+    n_members = len(model.voters_)
     views = getattr(model, "view_shapes_", None)
+    columns = getattr(model, "columns_", None)
+    if columns is not None and model.item_shape_ != (len(columns.features),):
+        raise ValueError("columns does not fit item_shape.")
+    if columns is not None and columns.names != tuple(getattr(model, "feature_names_in_", ())):
+        raise ValueError("columns does not fit feature_names.")
     if views is not None and sum(math.prod(shape) for shape in views) != model.n_features_in_:
         raise ValueError("view_shapes does not fit item_shape.")
     if len(getattr(model, "feature_names_in_", range(model.n_features_in_))) != model.n_features_in_:
@@ -173,16 +216,36 @@ def _check_attributes(model: NetworkClusterer) -> None:
         raise ValueError("voters does not name runs.")
     if len(model.cluster_orders_) != n_members or len(model.cluster_groups_) != n_members:
         raise ValueError("cluster_orders, cluster_groups and voters differ in number.")
+    n_final = getattr(model, "n_final", None)
+    k = len(model.cluster_orders_[0]) if n_final == "auto" else model.n_clusters
     if any(len(order) != k or not _are_all_numbers(order) for order in model.cluster_orders_):
         raise ValueError("cluster_orders are not permutations of the clusters.")
-    n_final = getattr(model, "n_final", None) or k
+    wanted = model.n_clusters if n_final == "auto" else n_final or k
     for group in model.cluster_groups_:
         used = np.unique(group)
-        if len(group) != k or len(used) != n_final or not _are_all_numbers(used):
+        if len(group) != k or len(used) != wanted or not _are_all_numbers(used):
             raise ValueError("cluster_groups do not say what every cluster was merged into.")
     tree = getattr(model, "merge_tree_", None)
     if tree is not None and (len(tree) != k - 1 or (k > 1 and not is_valid_linkage(tree))):
         raise ValueError("merge_tree is not a tree of the clusters.")
+
+
+def _n_features(model: NetworkClusterer) -> int:
+    """The columns of a table, or the values of an item."""
+    return len(model.columns_.names) if hasattr(model, "columns_") else math.prod(model.item_shape_)
+
+
+def _columns(
+    path: str | os.PathLike[str], description: dict[str, Any], tensors: dict[str, torch.Tensor]
+) -> Columns:
+    """The columns of a table; their tensors are taken out of the others."""
+    own = {name: tensors.pop(name) for name in list(tensors) if name.startswith(COLUMNS_PREFIX)}
+    check_tensors(path, own, {name: (value.shape, torch.float64) for name, value in own.items()})
+    arrays = {name.removeprefix(COLUMNS_PREFIX): value.numpy() for name, value in own.items()}
+    columns = Columns.from_plain(description, arrays)
+    if len(arrays) != len(columns.to_plain()[1]):
+        raise ValueError("There are arrays of columns that are no texts.")
+    return columns
 
 
 def _are_all_numbers(numbers: NDArray[np.int64]) -> bool:
@@ -191,15 +254,23 @@ def _are_all_numbers(numbers: NDArray[np.int64]) -> bool:
 
 
 def _expected_tensors(
-    model: NetworkClusterer, description: dict[str, Any]
+    model: NetworkClusterer, description: dict[str, Any], found: Collection[str]
 ) -> dict[str, tuple[torch.Size, torch.dtype]]:
-    """Shapes and types of all tensors but those of the networks."""
+    """Shapes and types of all tensors but those of the networks; a few are optional, and expected if they are found."""
     scaling, n = Scaling.shape(model.item_shape_, description["bytes"]), int(description["n_samples"])
     expected = dict.fromkeys(("scaling.shift", "scaling.scale"), (torch.Size(scaling), torch.float64))
+    lacking = set() if hasattr(model, "merge_tree_") else {"fine_labels"}
+    if "agreement" not in found and len(model.voters_) == 1:
+        lacking.add("agreement")  # there was a single run
     for name, dtype in TENSORS.items():
-        if name != "fine_labels" or hasattr(model, "merge_tree_"):
+        if name not in lacking:
             shape = (n, model.n_clusters_) if name == "probabilities" else (n,)
             expected[name] = (torch.Size(shape), dtype)
+    if any(name.startswith(KNOWN) for name in found):  # earlier versions did not save them
+        d = model._n_features_out
+        shapes = {"means": (len(model.cluster_orders_[0]), d), "whitening": (d, d)}
+        for f in fields(KnownItems):
+            expected[f"{KNOWN}{f.name}"] = (torch.Size(shapes.get(f.name, (LEVELS,))), torch.float32)
     if description.get("vectorizer") is not None:
         expected["vectorizer.idf"] = (torch.Size(model.item_shape_), torch.float64)
     return expected
@@ -253,8 +324,9 @@ def params_from_plain(plain: dict[str, Any], given: dict[str, Any]) -> dict[str,
     params = plain | {name: value for name, value in given.items() if value is not None}
     for name in given:
         if isinstance(params.get(name), dict) and CUSTOM in params[name]:
+            article = "an" if name[0] in "aeiou" else "a"
             raise ModelFormatError(
-                f"The model was made with a {name} of the user's own, {params[name][CUSTOM]!r}, which is"
+                f"The model was made with {article} {name} of the user's own, {params[name][CUSTOM]!r}, which is"
                 f" not saved with it; pass it: DDC.load(..., {name}=...)."
             )
     return {name: from_plain(value, SAVED_TYPES) for name, value in params.items()}
@@ -262,7 +334,7 @@ def params_from_plain(plain: dict[str, Any], given: dict[str, Any]) -> dict[str,
 
 def setup_from_plain(plain: dict[str, Any], params: dict[str, Any]) -> Setup:
     """The setup of a fit from JSON; callables of the user's own are those among the parameters."""
-    values = {f.name: from_plain(plain[f.name], SAVED_TYPES) for f in fields(Setup)}
+    values = {f.name: from_plain(plain[f.name], SAVED_TYPES) for f in fields(Setup) if f.name in plain}
     for name, value in values.items():
         if isinstance(value, dict) and CUSTOM in value:
             values[name] = params[name]

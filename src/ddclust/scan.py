@@ -7,15 +7,17 @@ so it can be compared between numbers. :func:`recommend` derives a recommendatio
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -24,7 +26,7 @@ from ddclust.data.text import StemVectorizer, checked_texts, is_text
 from ddclust.data.views import is_views
 from ddclust.ddc import DDC
 from ddclust.show import plots
-from ddclust.storage.atomic import write_file, write_json
+from ddclust.storage.atomic import refuse_links, write_file, write_json
 from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
 from ddclust.training.record import Outcome, RunRecord
 
@@ -40,7 +42,22 @@ PICTURE_FILE = "scan.png"
 CHECKPOINTS_FOLDER = "checkpoints"
 TABLE_COLUMNS = ("k", "stability", "divergence", "clusters used", "seconds")
 
-Row = dict[str, Any]
+
+class Row(TypedDict):
+    """What a scan finds for a number of clusters; see :class:`Scan`."""
+
+    k: int
+    stability: float
+    agreements: Annotated[list[float], Meta(min_length=2)]
+    divergence: float | None
+    clusters_used: Annotated[list[int], Meta(min_length=2)]
+    seconds: float
+
+
+class RowFile(TypedDict):
+    """What is used of row.json, apart from comparing it."""
+
+    row: NotRequired[Row]
 
 
 class ScanError(WorkspaceError):
@@ -54,16 +71,22 @@ ROW = Kind(
     work="Another scan",
     differences={"data": "the data differ"},
     error=ScanError,
+    schema=RowFile,
 )
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A number of clusters, or None if it is unclear; how sure that is, from 0 to 1; and why."""
+    """A number of clusters, or None if it is unclear; how sure that is, from 0 to 1; and why.
+
+    The confidence is None if some number has only two runs: a single pair cannot say how others would agree. ``n_pairs`` is
+    the least number of pairs of runs that were compared.
+    """
 
     n_clusters: int | None
-    confidence: float
+    confidence: float | None
     reason: str
+    n_pairs: int
 
 
 @dataclass(frozen=True)
@@ -116,15 +139,19 @@ def scan(
     3
     """
     model = DDC(n_init=6, max_iter=1000, random_state=0) if model is None else model
+    X = model.encoded(X)  # once for all numbers
     if is_text(X):
         X = StemVectorizer(model.language).fit_transform(checked_texts(X))
     numbers = _checked_numbers(ks, X, model)
     place = None if folder is None else Path(folder)
+    if place is not None:
+        refuse_links(place, ScanError)
     rows = []
     for k in numbers:
         own = clone(model).set_params(
             n_clusters=k,
             n_final=None,
+            anchor=None,
             n_vote=1,
             selection="agreement",
             callbacks=None,
@@ -149,7 +176,7 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
       the others mostly split its clusters further. Of several rows the last is recommended, since a finer division
       that is stable says more than a coarser one.
     - The confidence is the share of resamplings of the runs that give the same number. If it is below .6, the number is
-      unclear.
+      unclear. Two runs, a single pair, cannot be resampled: they give no confidence.
 
     Parameters
     ----------
@@ -162,36 +189,41 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     >>> recommend(rows).n_clusters, recommend(rows).confidence
     (3, 1.0)
     >>> recommend(rows[:1])
-    Recommendation(n_clusters=None, confidence=1.0, reason='no number of clusters is found again by other runs: the best stability is 0.50, at k = 2')
+    Recommendation(n_clusters=None, confidence=1.0, reason='no number of clusters is found again by other runs: the best stability is 0.50, at k = 2', n_pairs=6)
+    >>> recommend([{"k": 2, "agreements": [0.9, 0.9], "clusters_used": [2, 2]}])
+    Recommendation(n_clusters=2, confidence=None, reason='runs with k = 2 agree by 0.90', n_pairs=1)
     """
     ks = np.array([row["k"] for row in rows])
     counts = np.array([statistics.median_low(row["clusters_used"]) == row["k"] for row in rows])
     stability = np.array([np.mean(row["agreements"]) for row in rows])
+    n_pairs = min(math.comb(len(row["agreements"]), 2) for row in rows)
     if not counts.any():
-        return Recommendation(None, 1.0, "most runs leave clusters empty, whatever their number")
+        reason = "most runs leave clusters empty, whatever their number"
+        return Recommendation(None, 1.0 if n_pairs > 1 else None, reason, n_pairs)
     found = int(_choices(ks, stability[None], counts)[0])
     repeated = _choices(ks, _resampled(rows), counts)
-    confidence = float((repeated == found).mean())
+    confidence = float((repeated == found).mean()) if n_pairs > 1 else None
     best = int(np.where(counts, stability, -np.inf).argmax())
     if found == 0:
         reason = (
             "no number of clusters is found again by other runs: the best stability is"
             f" {stability[best]:.2f}, at k = {ks[best]}"
         )
-        return Recommendation(None, confidence, reason)
+        return Recommendation(None, confidence, reason, n_pairs)
     at = f"runs with k = {found} agree by {stability[ks == found][0]:.2f}"
-    if confidence < CONFIDENT:
+    if confidence is not None and confidence < CONFIDENT:
         others, frequency = np.unique(repeated[repeated != found], return_counts=True)
         other = int(others[frequency.argmax()])
         what = f"k = {other}" if other else "none"
-        return Recommendation(None, confidence, f"{at}, but with a few other runs the answer might be {what}")
+        reason = f"{at}, but with a few other runs the answer might be {what}"
+        return Recommendation(None, confidence, reason, n_pairs)
     alike = ks[counts & (stability >= stability[best] - ALIKE)]
     for kind, others in (("coarser", alike[alike < found]), ("finer", alike[alike > found])):
         if len(others):
             at += f"; the {kind} k = {', '.join(map(str, others.tolist()))} {'is' if len(others) == 1 else 'are'} as stable"
     if found == ks[counts].max() and len(ks) > 1:
         at += "; it is the largest number that counts, so larger ones may be worth a scan"
-    return Recommendation(found, confidence, at)
+    return Recommendation(found, confidence, at, n_pairs)
 
 
 def _choices(

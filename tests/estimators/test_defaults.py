@@ -26,11 +26,11 @@ from helpers import own_loss, quick
 
 def test_the_loss_goes_with_pairs(blobs):
     def chosen(**options):
-        model = quick(4, **options)
+        model = quick(4, n_final=None, **options)
         return model._plan(model._items(blobs[0])).setup.loss
 
     def weights(divergence, orthogonality, corners, **others):
-        pairs = {"pairs": 1, "must_link": 1, "cannot_link": 1}
+        pairs = {"pairs": 1, "must_link": 1, "cannot_link": 1, "anchor": 10}
         return pairs | {"divergence": divergence, "orthogonality": orthogonality, "corners": corners} | others
 
     ones, with_pairs = weights(1, 1, 1), weights(0.75, 5, 0.75)
@@ -109,14 +109,14 @@ def test_who_names_a_part_gets_no_pairs_unasked(named, blobs):
         ({"augment": None}, ConstantRate(1e-5)),
         ({"augment": None, "learning_rate": 0.01}, ConstantRate(0.01)),
         ({"augment": None, "learning_rate": CosineRate(1e-5)}, CosineRate(1e-5)),
-        ({}, CosineRate(1e-4)),
-        ({"neighbors": 3}, CosineRate(1e-4)),
+        ({}, CosineRate(3e-3)),
+        ({"neighbors": 3}, CosineRate(3e-3)),
         ({"augment": "noise", "learning_rate": 0.01}, CosineRate(0.01)),
         ({"augment": "noise", "learning_rate": ConstantRate(0.01)}, ConstantRate(0.01)),
     ],
 )
 def test_the_rate_goes_with_pairs(options, rate, blobs):
-    model = DDC(3, **options)
+    model = DDC(3, anchor=None, **options)
     setup = model._plan(model._items(blobs[0])).setup
     assert setup.learning_rate == rate
     assert setup.early_stopping == (EarlyStopping() if isinstance(rate, ConstantRate) else None)
@@ -126,13 +126,13 @@ def test_the_rate_goes_with_pairs(options, rate, blobs):
     ("kind", "options", "rate"),
     [
         (scipy.sparse.csr_array, {}, 3e-3),
-        (np.asarray, {}, 1e-4),
+        (np.asarray, {}, 3e-3),
         (scipy.sparse.csr_array, {"augment": None}, 1e-5),
         (scipy.sparse.csr_array, {"learning_rate": 0.5}, 0.5),
     ],
 )
 def test_the_rate_that_goes_with_the_data(rng, kind, options, rate):
-    model = DDC(2, **options)
+    model = DDC(2, anchor=None, **options)
     items = model._items(kind((rng.random((30, 5)) < 0.5).astype(np.float32)))
     assert model._plan(items).setup.learning_rate.rate == rate
 
@@ -166,7 +166,7 @@ def data(kind):
         ("images", Network("conv"), Affine(), 2, CosineRate(3e-3), (0.5, 5, 0.5), 50),
         ("small images", Network("mlp"), Affine(), 2, CosineRate(1e-4), (0.5, 5, 0.5), 50),
         ("texts", Network("mlp"), Dropout(0.8), 20, CosineRate(3e-3), (0.5, 5, 0.5), 50),
-        ("vectors", Network("mlp"), None, 10, CosineRate(1e-4), (0.5, 5, 0.5), 50),
+        ("vectors", Network("mlp"), None, 10, CosineRate(3e-3), (0.5, 5, 0.5), 50),
         ("views", NetworkOfViews(Network(), ((4,), (9, 9))), None, None, ConstantRate(1e-3), (1, 1, 1), None),
     ],
 )

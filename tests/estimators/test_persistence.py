@@ -271,7 +271,12 @@ def test_models_saved_by_0_1_are_read(name, X, tmp_path):
     assert np.array_equal(model.predict(X), tensors["probabilities"].numpy().argmax(axis=1))
     assert np.array_equal(model.labels_, model.predict(X))
     np.testing.assert_allclose(model.predict_proba(X), tensors["probabilities"].numpy(), atol=1e-6)
-    assert np.array_equal(model.agreement_, tensors["agreement"].numpy())
+    if len(model.voters_) > 1:
+        assert np.array_equal(model.agreement_, tensors["agreement"].numpy())
+    else:  # it was 1, though there was nobody to agree with
+        assert np.isnan(model.agreement_).all()
+    with pytest.raises(ValueError, match="saved by an earlier version .* fit it again to use reject"):
+        model.predict(X, reject=0.05)
     for record in (*model.runs_, *model.history_):
         assert "partners" not in record
         assert "rungs" not in record
@@ -297,6 +302,8 @@ def test_parameters_of_0_1_are_translated():
         images
         == DDC(
             2,
+            n_final=None,
+            anchor=None,
             network=Network(),
             loss=DDCLoss(weights=ones),
             n_init=3,
@@ -304,6 +311,7 @@ def test_parameters_of_0_1_are_translated():
             selection=Selection(),
             max_iter=60,
             random_state=0,
+            verbose=False,
         ).get_params()
     )
     assert (
@@ -311,6 +319,7 @@ def test_parameters_of_0_1_are_translated():
         == DDC(
             3,
             n_final=2,
+            anchor=None,
             network=Network(),
             loss=DDCLoss(weights=ones | {"orthogonality": 2}, cluster_sizes=[3, 2, 1]),
             n_init=2,
@@ -319,6 +328,7 @@ def test_parameters_of_0_1_are_translated():
             learning_rate=CosineRate(1e-3),
             early_stopping=EarlyStopping(5, 1e-2),
             random_state=0,
+            verbose=False,
         ).get_params()
     )
 
@@ -342,7 +352,7 @@ def test_models_from_before_pairs_and_merging_are_read(tmp_path, fit_again):
         del description[name]
     (tmp_path / "model" / "model.json").write_text(json.dumps(description | {"params": params}))
     model = DDC.load(tmp_path / "model")
-    assert model.augment is model.neighbors is None
+    assert model.augment is model.neighbors is model.n_final is None
     X = saved_images()
     assert np.array_equal(model.predict(X), DDC.load(SAVED / "images").labels_)
     if fit_again:

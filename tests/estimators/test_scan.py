@@ -67,6 +67,15 @@ def test_an_answer_that_hangs_on_few_restarts_is_unclear():
     assert "the answer might be k = 4" in found.reason
 
 
+def test_one_pair_of_runs_gives_no_confidence():
+    rows = [{"k": k, "agreements": [a, a], "clusters_used": [k, k]} for k, a in [(2, 0.5), (3, 1.0)]]
+    found = recommend(rows)
+    assert (found.n_clusters, found.confidence, found.n_pairs) == (3, None, 1)
+    assert recommend(rows[:1]).confidence is None
+    three = [row | {"agreements": [row["agreements"][0]] * 3} for row in rows]
+    assert (recommend(three).confidence, recommend(three).n_pairs) == (1.0, 3)
+
+
 def test_numbers_whose_clusters_are_not_all_used_do_not_count():
     used = {3: [3, 3, 3, 3], 4: [3, 3, 3, 4], 5: [3, 3, 3, 3]}
     found = recommend(rows_of({3: 0.95, 4: 0.99, 5: 1.0}, used=used))
@@ -99,7 +108,7 @@ def test_a_uniform_cloud_is_unclear(rng):
 def test_rows_are_those_of_the_fits(blobs):
     X, _ = blobs
     (row,) = scan(X, [3], model=quick(max_iter=40)).rows
-    model = quick(n_clusters=3, max_iter=40, selection="agreement").fit(X)
+    model = quick(n_clusters=3, max_iter=40, anchor=None, selection="agreement").fit(X)
     assert row["agreements"] == [run["agreement"] for run in model.runs_]
     assert row["stability"] == pytest.approx(np.mean(row["agreements"]))
     assert row["divergence"] == pytest.approx(np.mean([run["terms"]["divergence"] for run in model.runs_]))
@@ -165,6 +174,15 @@ def test_a_scan_leaves_its_results(blobs, tmp_path):
     assert content["recommendation"]["n_clusters"] == found.recommendation.n_clusters
     assert (tmp_path / "scan" / "scan.png").read_bytes().startswith(b"\x89PNG")
     assert not list((tmp_path / "scan").glob("*/checkpoints"))
+
+
+def test_a_number_whose_folder_is_a_link_is_refused(blobs, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "scan").mkdir()
+    (tmp_path / "scan" / "k-002").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ScanError, match=r"k-002' is a symbolic link, which is not followed"):
+        scan(blobs[0], range(2, 4), model=quick(max_iter=2), folder=tmp_path / "scan")
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_a_scan_that_was_stopped_takes_up_its_checkpoints(blobs, tmp_path, monkeypatch):
