@@ -6,9 +6,10 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from ddclust.compare.job import Job, Result
+from ddclust.compare.job import Job, Result, write_labels
 from ddclust.compare.process import Budget, is_made
 
 
@@ -34,6 +35,38 @@ def test_failed_and_torn_results_are_made_again(tmp_path):
     assert not is_made_by(stopped, Budget(seconds=61))
 
 
+def test_damaged_labels_are_made_again(tmp_path):
+    job = job_in(tmp_path)
+    file = job.labels_file("k-means")
+    digest = write_labels(file, np.array([0, 1, 1]))
+    Result(seconds=1.0, peak_mb=1.0, titles=("k-means",), digests={"k-means": digest}).write(tmp_path)
+    assert is_made(job, Budget())
+    write_labels(file, np.array([0, 1, 0]))
+    assert not is_made(job, Budget())
+    file.write_bytes(b"no array")
+    assert not is_made(job, Budget())
+    file.unlink()
+    assert not is_made(job, Budget())
+
+
+@pytest.mark.parametrize(
+    "change", [{"seconds": "long"}, {"titles": 5}, {"peak_mb": [1]}, {"limit": {"seconds": "x"}}]
+)
+def test_results_of_other_types_are_made_again(tmp_path, change):
+    job = job_in(tmp_path)
+    (tmp_path / "result.json").write_text(json.dumps({"seconds": 1, "titles": [], "peak_mb": 1} | change))
+    assert not is_made(job, Budget())
+
+
+@pytest.mark.parametrize("content", ["[]", '{"method": "k-means"}', "{", "[" * 100_000])
+def test_damaged_jobs_are_made_again(tmp_path, content):
+    job = job_in(tmp_path)
+    Result(seconds=1.0, peak_mb=1.0).write(tmp_path)
+    assert is_made(job, Budget())
+    (tmp_path / "job.json").write_text(content)
+    assert not is_made(job, Budget())
+
+
 def test_results_of_other_parameters_do_not_count(tmp_path):
     job = job_in(tmp_path, data="moved.npy")
     Result(seconds=1.0, peak_mb=1.0).write(tmp_path)
@@ -52,15 +85,20 @@ def test_a_tuple_among_the_parameters_is_recognised(tmp_path):
 @pytest.mark.parametrize(
     ("result", "keys"),
     [
-        (Result(1.0, None, ("SEC",)), ["seconds", "objective", "titles", "warnings"]),
-        (Result(error="too long", limit={"seconds": 60}, peak_mb=1.0), ["error", "limit", "peak_mb"]),
+        (
+            Result(1.0, None, ("SEC",), {"SEC": "0a"}),
+            ["seconds", "objective", "titles", "digests", "warnings", "sha256"],
+        ),
+        (
+            Result(error="too long", limit={"seconds": 60}, peak_mb=1.0),
+            ["error", "limit", "peak_mb", "sha256"],
+        ),
     ],
 )
 def test_keys_of_the_result_file(tmp_path, result, keys):
     result.write(tmp_path)
     assert list(json.loads((tmp_path / "result.json").read_text())) == keys
-    again = Result.read(tmp_path)
-    assert dataclasses.replace(again, titles=tuple(again.titles), warnings=tuple(again.warnings)) == result
+    assert Result.read(tmp_path) == result
 
 
 def test_a_torn_result_counts_as_none(tmp_path):

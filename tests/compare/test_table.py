@@ -1,9 +1,23 @@
 """The rows of the table: which fit is chosen with and without known classes, and what is said of it."""
 
-import numpy as np
+import json
 
+import numpy as np
+import pytest
+
+from ddclust.compare.comparison import COMPARISON
 from ddclust.compare.job import Result
-from ddclust.compare.table import Fit, chosen_without_labels, row, table_row
+from ddclust.compare.table import (
+    COMPARISON_FILE,
+    ComparisonError,
+    Fit,
+    chosen_without_labels,
+    row,
+    table_row,
+    write_tables,
+)
+from ddclust.storage.workspace import Workspace
+from helpers import edit_json
 
 
 def fit(labels, objective=None, **params):
@@ -60,3 +74,30 @@ def test_without_known_classes_nothing_is_scored():
         "label_free",
     }
     assert entry["label_free"] == {"params": {}, "seconds": 1.0, "clusters_used": 2}
+
+
+def test_labels_that_were_chosen_before_are_read_with_their_digest(tmp_path):
+    entry = {"method": "SEC", "fits": 1, "failures": [], "warnings": [], "label_free": {}}
+    write_tables(tmp_path, {"rows": []}, [entry], {"SEC": np.array([0, 1])}, None)
+    before = json.loads((tmp_path / COMPARISON_FILE).read_text())
+    write_tables(tmp_path, before, [], {}, None)
+    np.save(tmp_path / "labels" / "SEC.npy", np.array([1, 1]))
+    with pytest.raises(ComparisonError, match=r"SEC\.npy' is damaged or missing; compare again with SEC"):
+        write_tables(tmp_path, before, [], {}, None)
+    (tmp_path / "labels" / "SEC.npy").unlink()
+    with pytest.raises(ComparisonError, match=r"SEC\.npy' is damaged or missing; compare again with SEC"):
+        write_tables(tmp_path, before, [], {}, None)
+
+
+@pytest.mark.parametrize(
+    "rows", [5, [5], [{"method": "SEC"}], [{"method": 1, "fits": 1, "failures": [], "warnings": []}]]
+)
+def test_rows_of_other_types_are_refused(tmp_path, rows):
+    workspace = Workspace(tmp_path, COMPARISON)
+    with workspace.claimed({}, rows=[]):
+        assert workspace.read()["rows"] == []
+    edit_json(tmp_path / COMPARISON_FILE, rows=rows)
+    with pytest.raises(
+        ComparisonError, match=r"comparison\.json' does not hold what it should .* delete the folder"
+    ):
+        workspace.read()

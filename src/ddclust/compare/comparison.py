@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ddclust.choosing.metrics import known_classes
@@ -22,6 +21,8 @@ from ddclust.compare.methods import METHODS
 from ddclust.compare.process import Budget, is_made, make_fit
 from ddclust.compare.table import (
     COMPARISON_FILE,
+    ComparisonError,
+    ComparisonFile,
     Failure,
     Fit,
     Row,
@@ -32,13 +33,9 @@ from ddclust.compare.table import (
 from ddclust.data.items import fingerprint
 from ddclust.progress import Bar
 from ddclust.results import versions
-from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
+from ddclust.storage.workspace import Kind, Workspace
 
 DEFAULT_METHODS = tuple(METHODS)
-
-
-class ComparisonError(WorkspaceError):
-    """A comparison that cannot be made in this folder."""
 
 
 COMPARISON = Kind(
@@ -48,6 +45,7 @@ COMPARISON = Kind(
     work="Another comparison",
     differences={"data": "the data differ", "versions": "the versions of ddclust or its libraries differ"},
     error=ComparisonError,
+    schema=ComparisonFile,
 )
 
 
@@ -135,7 +133,8 @@ def compare(
         raise ValueError("truth has no known class; leave it out.")
     protocol = Protocol(runs, max_choices, max_iter, params or {}, seed)
     identity = {"data": fingerprint(data), "n_clusters": n_clusters, "versions": versions()}
-    with Workspace(folder, COMPARISON).claimed(identity, rows=[]):
+    workspace = Workspace(folder, COMPARISON)
+    with workspace.claimed(identity, rows=[]):
         with data_file(folder, data) as file:
             jobs = list(protocol.jobs(methods, n_clusters, file, folder))
             with Bar(jobs, unit="fit", disable=not verbose) as bar:
@@ -153,7 +152,7 @@ def compare(
                 entry = row(title, fits, failures, chosen, codes)
                 entry["protocol"] = asdict(protocol)
                 rows.append(entry)
-        write_tables(folder, rows, labels, item_names)
+        write_tables(folder, workspace.read(), rows, labels, item_names)
     return rows
 
 
@@ -182,6 +181,10 @@ def _results(jobs: Sequence[Job], title: str) -> tuple[list[Fit], list[Failure]]
         if result.error is not None:
             failures.append({"params": job.params, "error": result.error})
         elif title in result.titles:
-            labels = np.load(job.labels_file(title), allow_pickle=False)
+            labels = job.labels(title, result)
+            if labels is None:
+                raise ComparisonError(
+                    f"{str(job.labels_file(title))!r} is damaged or missing; compare again to make it anew."
+                )
             fits.append(Fit(job.params, result, labels))
     return fits, failures

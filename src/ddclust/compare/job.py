@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ddclust.data.readers.arrays import open_npy
 from ddclust.reading import scaled_vectors
-from ddclust.storage.atomic import write_file, write_json
+from ddclust.storage.atomic import write_file
+from ddclust.storage.json_files import read_json, write_sealed
 
 JOB_FILE = "job.json"
 RESULT_FILE = "result.json"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class Job:
         """The file that holds the labels of the fit under one of its titles."""
         return Path(self.folder) / f"{title}.npy"
 
+    def labels(self, title: str, result: Result) -> NDArray[np.int64] | None:
+        """The labels of the fit under one of its titles; None if they are missing or damaged."""
+        return read_labels(self.labels_file(title), result.digests.get(title))
+
     def items(self) -> Any:
         """The data as they are: a memory-mapped array or a CSR matrix."""
         if self.data.endswith(".npz"):
@@ -58,13 +66,14 @@ class Job:
 class Result:
     """What a fit leaves in result.json: its cost and its titles, or the error that ended it.
 
-    ``objective`` is the method's own, lower is better. ``limit`` is the budget that was exceeded. ``peak_mb`` is
-    written last, so a result without it is incomplete.
+    ``objective`` is the method's own, lower is better. ``digests`` are those of the labels under each title.
+    ``limit`` is the budget that was exceeded. ``peak_mb`` is written last, so a result without it is incomplete.
     """
 
     seconds: float = 0.0
     objective: float | None = None
     titles: tuple[str, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     error: str | None = None
     limit: dict[str, float] | None = None
@@ -72,30 +81,45 @@ class Result:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The result in a folder; an empty one if there is none, or if it is torn."""
-        return cls(**read_json(folder / RESULT_FILE))
+        """The result in a folder; an empty one if there is none, or if it is damaged."""
+        return read_or_none(folder / RESULT_FILE, cls) or cls()
 
     def write(self, folder: Path) -> None:
         """Write the result to a folder."""
-        keys = ["seconds", "objective", "titles", "warnings"] if self.error is None else ["error"]
+        keys = ["seconds", "objective", "titles", "digests", "warnings"] if self.error is None else ["error"]
         keys += [key for key in ("limit", "peak_mb") if getattr(self, key) is not None]
         content = asdict(self)
-        write_json(folder / RESULT_FILE, {key: content[key] for key in keys})
+        write_sealed(folder / RESULT_FILE, {key: content[key] for key in keys})
 
 
-def read_json(file: Path) -> dict[str, Any]:
-    """The content of a JSON file; nothing if it is missing or torn."""
+def read_or_none(file: Path, schema: type[T]) -> T | None:
+    """The content of a JSON file; None if it is missing or damaged, since it is then made again."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return read_json(file, schema, remedy="it is made again")
     except (OSError, ValueError):
-        return {}
+        return None
 
 
-def write_labels(file: Path, labels: NDArray[np.int64]) -> None:
-    """Write labels in full or not at all."""
+def write_labels(file: Path, labels: NDArray[np.int64]) -> str:
+    """Write labels in full or not at all; gives their digest."""
     content = io.BytesIO()
     np.save(content, labels)
     write_file(file, content.getvalue())
+    return labels_digest(labels)
+
+
+def read_labels(file: Path, digest: str | None) -> NDArray[np.int64] | None:
+    """Labels from a file; None if they are missing or damaged."""
+    try:
+        labels = open_npy(file)
+    except ValueError:
+        return None
+    return None if digest is not None and labels_digest(labels) != digest else labels
+
+
+def labels_digest(labels: NDArray[np.int64]) -> str:
+    """The digest of labels."""
+    return hashlib.sha256(np.ascontiguousarray(labels).tobytes()).hexdigest()
 
 
 @contextmanager

@@ -64,6 +64,7 @@ def _ddc_settings(job: Job) -> dict[str, Any]:
         "n_vote": min(N_VOTE, runs),
         "max_iter": job.options["max_iter"],
         "checkpoint_dir": job.checkpoints,
+        "encoder": None,  # the others see words and pixels, too
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -14,8 +13,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ddclust.compare.job import JOB_FILE, RESULT_FILE, Job, Result, read_json
-from ddclust.storage.atomic import write_json
+from ddclust.compare.job import JOB_FILE, RESULT_FILE, Job, Result, read_or_none
+from ddclust.storage.json_files import as_json, write_sealed
 
 LOG_FILE = "log.txt"
 POLL_SECONDS = 0.1
@@ -59,14 +58,15 @@ def is_made(job: Job, budget: Budget) -> bool:
         return False
     if result.limit is not None:
         return all(getattr(budget, name) <= value for name, value in result.limit.items())
-    return result.error is None
+    return result.error is None and all(job.labels(title, result) is not None for title in result.titles)
 
 
 def _is_of(job: Job) -> bool:
     """Whether the job's folder belongs to this very job, wherever its data and folder were."""
-    elsewhere = {"data": "", "folder": ""}
-    found = read_json(Path(job.folder) / JOB_FILE)
-    return found | elsewhere == json.loads(json.dumps(asdict(job))) | elsewhere
+    found = read_or_none(Path(job.folder) / JOB_FILE, Job)
+    return found is not None and as_json(asdict(replace(found, data=job.data, folder=job.folder))) == as_json(
+        asdict(job)
+    )
 
 
 def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) -> Result:
@@ -79,7 +79,7 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
         shutil.rmtree(folder, ignore_errors=True)  # of other parameters
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RESULT_FILE).unlink(missing_ok=True)
-    write_json(folder / JOB_FILE, asdict(job))
+    write_sealed(folder / JOB_FILE, asdict(job))
     with (folder / LOG_FILE).open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "ddclust.compare.worker", folder / JOB_FILE, str(os.getpid())],
@@ -94,8 +94,7 @@ def make_fit(job: Job, budget: Budget, on_poll: Callable[[float, int], None]) ->
     elif (folder / RESULT_FILE).exists():
         result = Result.read(folder)
     else:
-        reason = "was killed, perhaps for lack of memory" if process.returncode < 0 else "crashed"
-        result = Result(error=f"The process {reason}; see {folder / LOG_FILE}.")
+        result = Result(error=f"The process {_ending(process.returncode)}; see {folder / LOG_FILE}.")
     result = replace(result, peak_mb=round(usage.peak_bytes / 2**20, 1))
     result.write(folder)
     if result.error is None:
@@ -124,6 +123,15 @@ def _watched(
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def _ending(code: int) -> str:
+    """How a process ended that left no result, in words."""
+    if code >= 0:
+        return "crashed"
+    if code == -getattr(signal, "SIGBUS", 0):
+        return "could not read its data file, which shrank or lies on a failing disk"
+    return "was killed, perhaps for lack of memory"
 
 
 def _described(limit: dict[str, float]) -> str:

@@ -13,15 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddclust.choosing.metrics import clustering_accuracy, nmi
-from ddclust.compare.job import Result, read_json, write_labels
-from ddclust.storage.atomic import write_file, write_json
+from ddclust.compare.job import Result, read_labels, write_labels
+from ddclust.storage.atomic import write_file
+from ddclust.storage.json_files import write_sealed
 from ddclust.storage.tables import csv_text
+from ddclust.storage.workspace import WorkspaceError
 
 COMPARISON_FILE = "comparison.json"
 TABLE_FILE = "table.csv"
 LABELS_FILE = "labels.csv"
 LABELS_FOLDER = "labels"
 TABLE_COLUMNS = ("method", "NMI", "ACC", "best NMI", "best ACC", "fits", "failed", "seconds", "peak MB")
+
+
+class ComparisonError(WorkspaceError):
+    """A comparison that cannot be made in this folder."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,13 @@ class Row(TypedDict):
     ACC_mean: NotRequired[float]
     ACC_sd: NotRequired[float]
     protocol: NotRequired[dict[str, Any]]
+    labels_sha256: NotRequired[str]  # the digest of the labels that were chosen without knowing the classes
+
+
+class ComparisonFile(TypedDict):
+    """What is used of comparison.json, apart from comparing it."""
+
+    rows: list[Row]
 
 
 def chosen_without_labels(fits: Sequence[Fit], n_clusters: int) -> Fit:
@@ -181,28 +194,39 @@ def table_row(entry: Row) -> tuple[str, ...]:
 
 def write_tables(
     folder: Path,
+    before: Mapping[str, Any],
     rows: Sequence[Row],
     chosen: Mapping[str, NDArray[np.int64]],
     item_names: Sequence[str] | None,
 ) -> None:
-    """Write comparison.json, the table, and the labels that each method chose. Rows of other methods stay."""
-    before = read_json(folder / COMPARISON_FILE)
-    fresh = {entry["method"] for entry in rows}
-    kept = [entry for entry in before.get("rows", []) if entry["method"] not in fresh]
-    every = [*kept, *rows]
-    write_json(folder / COMPARISON_FILE, {**before, "rows": every})
-    write_file(folder / TABLE_FILE, csv_text(TABLE_COLUMNS, [table_row(entry) for entry in every]).encode())
+    """Write comparison.json, the table, and the labels that each method chose. Rows of other methods stay.
+
+    ``before`` is what comparison.json holds.
+    """
     place = folder / LABELS_FOLDER
     place.mkdir(exist_ok=True)
+    fresh: dict[str, Row] = {entry["method"]: entry for entry in rows}
     for title, labels in chosen.items():
-        write_labels(place / f"{title}.npy", labels)
+        fresh[title]["labels_sha256"] = write_labels(place / f"{title}.npy", labels)
+    every: list[Row] = [*(entry for entry in before["rows"] if entry["method"] not in fresh), *rows]
     columns = {
-        entry["method"]: np.load(place / f"{entry['method']}.npy", allow_pickle=False).tolist()
+        entry["method"]: _read_chosen(place / f"{entry['method']}.npy", entry)
         for entry in every
         if "label_free" in entry
     }
+    write_sealed(folder / COMPARISON_FILE, {**before, "rows": every})
+    write_file(folder / TABLE_FILE, csv_text(TABLE_COLUMNS, [table_row(entry) for entry in every]).encode())
     names = item_names if item_names is not None else range(max(map(len, columns.values()), default=0))
     write_file(
         folder / LABELS_FILE,
         csv_text(("item", *columns), zip(names, *columns.values(), strict=False)).encode(),
     )
+
+
+def _read_chosen(file: Path, entry: Row) -> list[int]:
+    labels = read_labels(file, entry.get("labels_sha256"))
+    if labels is None:
+        raise ComparisonError(
+            f"{str(file)!r} is damaged or missing; compare again with {entry['method']} to make it anew."
+        )
+    return labels.tolist()

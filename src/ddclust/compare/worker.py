@@ -6,7 +6,6 @@ known classes.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from ddclust.compare.job import Job, Result, write_labels
 from ddclust.compare.methods import METHODS
 from ddclust.data.neighbors import Neighbors, nearest_neighbors
+from ddclust.storage.json_files import read_json
 
 PARENT_SECONDS = 0.2
 SHARED_NEIGHBORS = 10  # enough for the graph of every method, so that the search is made once
@@ -39,7 +39,7 @@ class Fit(NamedTuple):
 def main(job_file: Path, parent: int) -> None:
     """Make the fit that a job file describes, and write its result and labels to the job's folder."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    job = Job(**json.loads(job_file.read_text(encoding="utf-8")))
+    job = read_json(job_file, Job, remedy="start the comparison again")
     folder = Path(job.folder)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -50,12 +50,12 @@ def main(job_file: Path, parent: int) -> None:
             Result(error=f"{type(error).__name__}: {error}").write(folder)
             return
         seconds = time.perf_counter() - start
-    for title, labels in fit.labels.items():
-        write_labels(job.labels_file(title), labels)
+    digests = {title: write_labels(job.labels_file(title), fit.labels[title]) for title in sorted(fit.labels)}
     Result(
         seconds=round(seconds + fit.shared_seconds, 3),
         objective=fit.objective,
-        titles=tuple(sorted(fit.labels)),
+        titles=tuple(digests),
+        digests=digests,
         warnings=tuple(sorted({str(w.message) for w in caught if issubclass(w.category, UserWarning)})),
     ).write(folder)
 
