@@ -277,3 +277,11 @@ assert matplotlib.get_backend(auto_select=False) == backend
     result = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "figure.png").exists()
+
+
+def test_risk_and_coverage():
+    figure = plots.risk_coverage([0.6, 0.9, 0.99, 0.7])
+    (line,) = figure.axes[0].lines
+    assert line.get_xdata().tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert line.get_ydata() == pytest.approx([0.01, 0.055, 0.41 / 3, 0.81 / 4])
+    assert len(plots.risk_coverage([0.6, 0.9], [True, False]).axes[0].lines) == 2

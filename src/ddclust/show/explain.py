@@ -10,20 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import gaussian_filter
 from torch import Tensor, nn
 
 from ddclust.base import NetworkClusterer
 from ddclust.choosing.consensus import combine
 from ddclust.data.batches import BatchSource, channel_axis, in_items_layout
+from ddclust.encoders import IMAGES, TEXTS
+from ddclust.naming import feature_names
 from ddclust.show.images import as_fractions
 from ddclust.show.style import ATTRIBUTION
 from ddclust.training.inference import padded_batches, refuse_non_finite
 
 # As in prediction, every batch has the same size, so that the map of an item does not depend on the other items.
 CHUNK = 64
-# The share of an image's pixels below pure red. If only the largest one were red, a few extreme pixels would outshine
-# all others.
+# The share of an image's pixels below the reddest. If only the largest one were red, a few extreme pixels would
+# outshine all others.
 BELOW_RED = 0.98
+REDDEST = 0.8  # the share of red in the reddest pixels, so that the image is seen through it
+BLUR = 1 / 20  # of the longer side
+FOCUS = 2.0  # how much stronger the strongest quarter of a map must be than its mean
 
 
 class Explanation(NamedTuple):
@@ -94,6 +100,7 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     """
     if not isinstance(model, NetworkClusterer):
         raise TypeError(f"Only fitted DDC and DEC models can be explained, not a {type(model).__name__}.")
+    refuse_encoded(model)
     source = model._source(X)
     if clusters is None:
         clusters = combine(model._member_probabilities(source))[0].labels
@@ -101,24 +108,31 @@ def explain(model: NetworkClusterer, X: Any, clusters: ArrayLike | None = None) 
     attributions = np.empty((len(source), *model.item_shape_), dtype=np.float32)
     for rows, values in _attributed(model, source, model._outputs_of(source, wanted)):
         attributions[rows] = in_items_layout(values, model.item_shape_).numpy()
-    names = None if len(model.item_shape_) > 1 else feature_names(model)
-    return Explanation(attributions, wanted, names)
+    return Explanation(attributions, wanted, _names(model, X))
 
 
-def feature_names(model: NetworkClusterer) -> NDArray[np.object_]:
-    """Names of the features or words that a fitted model sees.
+def refuse_encoded(model: NetworkClusterer) -> None:
+    """Refuse a model that sees features of an encoder."""
+    if hasattr(model, "encoder_"):
+        raise ValueError(f"{not_explained(model)} Fit with encoder=None to see what decides.")
+
+
+def not_explained(model: NetworkClusterer) -> str:
+    """Why a model that sees features of an encoder cannot be explained, as a sentence.
 
     Examples
     --------
-    >>> from ddclust import DDC
-    >>> feature_names(DDC(2, n_init=1, max_iter=5, random_state=0).fit([[0.0, 1.0], [1.0, 0.0]])).tolist()
-    ['feature 0', 'feature 1']
+    >>> from ddclust.encoders import FittedEncoder
+    >>> model = NetworkClusterer()
+    >>> model.encoder_ = FittedEncoder("minilm", "texts")
+    >>> not_explained(model)
+    "The network sees the features of the encoder 'minilm', which have no meaning of their own, and no words."
     """
-    if hasattr(model, "vectorizer_"):
-        return model.vectorizer_.get_feature_names_out()
-    if hasattr(model, "feature_names_in_"):
-        return model.feature_names_in_
-    return np.array([f"feature {i}" for i in range(model.n_features_in_)], dtype=object)
+    parts = {TEXTS: "words", IMAGES: "pixels"}.get(model.encoder_.kind, "columns")
+    return (
+        f"The network sees the features of the encoder {model.encoder_.name!r}, which have no meaning of their own, and no"
+        f" {parts}."
+    )
 
 
 def guided_backprop(module: nn.Module, x: Tensor, target: int | Tensor) -> Tensor:
@@ -179,17 +193,20 @@ def input_x_gradient(module: nn.Module, x: Tensor, target: int | Tensor) -> Tens
         return InputXGradient(scores).attribute(_leaf(x), target=target).detach()
 
 
-def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
-    """The images in grey, with red where a pixel speaks for the cluster: lowering it lowers the score.
+def overlay(images: ArrayLike, attributions: ArrayLike, *, blur: float = BLUR) -> NDArray[np.uint8]:
+    """The images in grey, with red where they speak for the cluster: darkening them there lowers the score.
 
-    The 2 % of each image's pixels with the largest attributions are pure red. Pixels with zero or negative
-    attributions stay grey.
+    Single pixels of a photograph say little, so the maps are blurred. The 2 % of each image's pixels with the largest
+    attributions are the reddest. Pixels with zero or negative attributions stay grey.
 
     Parameters
     ----------
     images : array-like of shape (n, h, w), (n, h, w, c) or (n, c, h, w)
         White is 255 for uint8. For other types, black and white are the least and the largest value of all images.
     attributions : array-like of the same shape
+    blur : float, default=0.05
+        The standard deviation of the Gaussian filter, as a share of the longer side of an image; 0 for the maps as
+        they are.
 
     Returns
     -------
@@ -198,7 +215,7 @@ def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
     Examples
     --------
     >>> overlay(np.full((1, 1, 3), 255, dtype=np.uint8), [[[0.0, -4.0, 2.0]]])[0, 0].tolist()
-    [[255, 255, 255], [255, 255, 255], [230, 20, 30]]
+    [[255, 255, 255], [255, 255, 255], [235, 67, 75]]
     """
     images, attributions = np.asarray(images), np.asarray(attributions, dtype=np.float64)
     if images.shape != attributions.shape or images.ndim not in (3, 4):
@@ -206,18 +223,53 @@ def overlay(images: ArrayLike, attributions: ArrayLike) -> NDArray[np.uint8]:
             "overlay takes images of shape (n, h, w), (n, h, w, c) or (n, c, h, w) and attributions of the same shape,"
             f" got {images.shape} and {attributions.shape}."
         )
-    grey = as_fractions(images)
-    strength = np.maximum(attributions, 0.0)
+    grey, strength = as_fractions(images), blurred(attributions, blur)
     axis = channel_axis(images.shape[1:])
     if axis is not None:
-        grey, strength = grey.mean(axis=axis + 1), strength.sum(axis=axis + 1)
+        grey = grey.mean(axis=axis + 1)
     most = strength.max(axis=(1, 2), keepdims=True, initial=0.0)
     much = (
         np.quantile(strength, BELOW_RED, axis=(1, 2), keepdims=True, method="higher") if most.size else most
     )
     full = np.where(much > 0, much, np.where(most > 0, most, 1.0))
-    share = np.minimum(strength / full, 1.0)[..., None]  # (n, h, w, 1)
+    share = REDDEST * np.minimum(strength / full, 1.0)[..., None]  # (n, h, w, 1)
     return np.rint((1 - share) * 255 * grey[..., None] + share * np.array(ATTRIBUTION)).astype(np.uint8)
+
+
+def blurred(attributions: NDArray[np.floating], blur: float = BLUR) -> NDArray[np.float64]:
+    """What speaks for the cluster at each place of images, over all channels: maps of shape (n, h, w)."""
+    strength = np.maximum(attributions.astype(np.float64), 0.0)
+    axis = channel_axis(strength.shape[1:])
+    if axis is not None:
+        strength = strength.sum(axis=axis + 1)
+    return gaussian_filter(strength, blur * max(strength.shape[1:]), axes=(1, 2))
+
+
+def says_something(attributions: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether the map of each image is of some places more than of others.
+
+    A map says nothing if it is zero, because the network recognises the cluster by what the image lacks, or if it is
+    nearly the same everywhere.
+
+    Examples
+    --------
+    >>> spot = np.zeros((8, 8))
+    >>> spot[2:4, 2:4] = 1
+    >>> says_something(np.stack([spot, 0 * spot, 0 * spot + 1])).tolist()
+    [True, False, False]
+    """
+    maps = blurred(attributions).reshape(len(attributions), -1)
+    largest = np.sort(maps, axis=1)[:, -max(maps.shape[1] // 4, 1) :]
+    return largest.mean(axis=1) > FOCUS * maps.mean(axis=1)
+
+
+def _names(model: NetworkClusterer, X: Any) -> NDArray[np.object_] | None:
+    """Names of the features; stems by the most frequent of their words in the texts that are explained."""
+    if len(model.item_shape_) > 1:
+        return None
+    if hasattr(model, "vectorizer_"):
+        return np.array(model.vectorizer_.whole_words(X), dtype=object)
+    return feature_names(model)
 
 
 def _checked_clusters(clusters: ArrayLike, n: int, n_clusters: int) -> NDArray[np.int64]:

@@ -23,6 +23,8 @@ COLOURS = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#b5a900", "#7f7f7f", "#8c564b", "#6a3d9a",
     "#1b9e77", "#a6761d", "#e7298a", "#66a61e", "#386cb0", "#f0027f", "#bf5b17", "#4d4d4d", "#80b1d3", "#fb8072",
 )  # fmt: skip
+# From low to high values; seen on a white and on a dark page, and told apart without colours, too.
+SCALE = ("#5a5fb0", "#2a788e", "#22a884", "#7ad151", "#dfc11f")
 DARK_GREY, GREY, LIGHT_GREY = "#666666", "#999999", "#bbbbbb"
 MISMATCH = "#d00000"
 ATTRIBUTION = (230, 20, 30)  # the red of an explained pixel

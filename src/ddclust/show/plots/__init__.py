@@ -9,6 +9,7 @@ from ddclust.show.plots._explanations import explanations
 from ddclust.show.plots._gallery import gallery
 from ddclust.show.plots._kernel_matrix import kernel_matrix
 from ddclust.show.plots._merge_tree import merge_tree
+from ddclust.show.plots._risk_coverage import risk_coverage
 from ddclust.show.plots._runs import runs
 from ddclust.show.plots._scan import scan
 from ddclust.show.plots._simplex import simplex
@@ -20,6 +21,7 @@ __all__ = [
     "gallery",
     "kernel_matrix",
     "merge_tree",
+    "risk_coverage",
     "runs",
     "scan",
     "simplex",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,14 @@ import torch
 from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
+from ddclust.choosing.calibration import COPIES, NOTHING, RUNS
+from ddclust.choosing.certainty import risk_coverage
+from ddclust.choosing.k_means import AS_WELL, beside_k_means
 from ddclust.choosing.metrics import clustering_accuracy, nmi
+from ddclust.data.tables import Columns, Table
+from ddclust.data.tables.cells import numbers_in
+from ddclust.data.tables.kinds import DateColumn, NumberColumn, Trait
+from ddclust.naming import feature_gaps
 from ddclust.objective.kernels import gaussian_kernel
 from ddclust.objective.loss import DDCLoss
 from ddclust.show.layout import CORNERS, blocks_of, simplex_points, tree_layout
@@ -20,22 +28,12 @@ LARGE_SHARE = 0.6
 LOW_AGREEMENT = 0.8
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MAX_CLASSES = 30
+N_TICKS = 5
+LINE_POINTS = 100
+LEVELS = 4  # of a category, or words of a text, that are shown
 # Moves the triangle of three clusters to the middle of the unit square.
 TO_THE_MIDDLE = np.array([0.0, (1 - CORNERS[2, 1]) / 2])
 SIMPLEX_CORNERS = CORNERS + TO_THE_MIDDLE
-
-
-def sample_of_clusters(labels: NDArray, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Indices of about ``size`` items chosen at random, with at least a few from every cluster; all of small data."""
-    n = len(labels)
-    if n <= size:
-        return np.arange(n)
-    chosen = [rng.choice(n, size, replace=False)]
-    few = max(size // (20 * max(labels.max() + 1, 1)), 1)
-    for cluster in np.unique(labels):
-        members = np.flatnonzero(labels == cluster)
-        chosen.append(rng.choice(members, min(few, len(members)), replace=False))
-    return np.unique(np.concatenate(chosen))
 
 
 def in_the_simplex(probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -88,53 +86,214 @@ def doubtful_below(n_clusters: int) -> float:
     return (1 + 1 / n_clusters) / 2
 
 
+def how_calibrated(basis: str) -> str:
+    """What the confidence of a model was calibrated by, as a sentence.
+
+    Examples
+    --------
+    >>> how_calibrated("nothing")
+    'It is as the network gives it, mostly too high: nothing was there to calibrate it by.'
+    """
+    return {
+        RUNS: "It is calibrated: about how often another run gives the item the same cluster.",
+        COPIES: "It is calibrated by changed copies of the items, or by their neighbours, since there is only one run; more"
+        " runs (n_init) would tell more.",
+        NOTHING: "It is as the network gives it, mostly too high: nothing was there to calibrate it by.",
+    }[basis]
+
+
+def risk_lines(
+    confidence: NDArray, right: NDArray[np.bool_] | None, known: NDArray[np.bool_] | None
+) -> dict[str, Any]:
+    """Errors among the most certain items, against the share of items kept, as lines of places in the unit square.
+
+    ``right`` is of the items whose class is ``known``; without it there is only the line that the confidence expects.
+    """
+    curves = {"expected": risk_coverage(confidence)}
+    if right is not None and known is not None:
+        curves["real"] = risk_coverage(confidence[known], right)
+    highest = max(0.01, *(float(curve.risk.max()) for curve in curves.values()))
+    lines = {}
+    for name, (coverage, risk) in curves.items():
+        shown = np.unique(np.linspace(0, len(coverage) - 1, LINE_POINTS).round().astype(np.intp))
+        lines[name] = np.column_stack([coverage[shown], risk[shown] / highest]).round(4).tolist()
+    return {"highest": highest, "lines": lines}
+
+
 def histogram_of_confidence(confidence: NDArray) -> list[float]:
     """Ten bars from 0 to 1; the highest has the height 1."""
     counts, _ = np.histogram(confidence, bins=10, range=(0, 1))
     return (counts / max(counts.max(), 1)).tolist()
 
 
-def telling_words(X: Any, labels: NDArray, cluster: int, words: Sequence[str], count: int) -> list[str]:
-    """The words whose mean weight in the cluster exceeds that elsewhere most."""
-    own = labels == cluster
-    if not own.any():
-        return []
-    inside = _means(X[own])
-    outside = _means(X[~own]) if (~own).any() else np.zeros_like(inside)
-    order = np.argsort(outside - inside, kind="stable")[:count]
-    return [words[i] for i in order if inside[i] > outside[i]]
-
-
-def telling_features(
+def box_plots(
     X: Any, labels: NDArray, cluster: int, names: Sequence[str], count: int
 ) -> list[dict[str, Any]]:
-    """The features whose means differ most from the other clusters', in standard deviations, with box plots.
+    """The features whose means differ most from the other clusters', with box plots in their own units.
 
-    A box plot consists of five quantiles. The lowest and the highest quantile of both boxes are 0 and 1.
+    A box plot consists of five quantiles, as places between 0 and 1 on an axis with ticks.
     """
-    own = labels == cluster
-    if own.all() or not own.any():
-        return []
-    inside, outside, everywhere = (_means(part) for part in (X[own], X[~own], X))
+    own, gaps = labels == cluster, feature_gaps(X, labels, cluster)
     is_sparse: bool = scipy.sparse.issparse(X)
-    variance = _means(X.multiply(X) if is_sparse else np.square(X, dtype=np.float64)) - everywhere**2
-    spread = np.sqrt(np.maximum(variance, 0.0))
-    gap = np.abs(inside - outside) / np.where(spread > 1e-9 * np.abs(everywhere), spread, np.inf)
-    features = []
-    for i in np.argsort(-gap, kind="stable")[:count]:
-        if gap[i] > 0:
+    plots = []
+    for i in np.argsort(-np.abs(gaps), kind="stable")[:count]:
+        if gaps[i] != 0:
             column = (X[:, [i]].toarray() if is_sparse else X[:, [i]]).ravel().astype(np.float64)
-            boxes = np.quantile(column[own], QUANTILES), np.quantile(column[~own], QUANTILES)
-            low = min(box[0] for box in boxes)
-            width = max(max(box[-1] for box in boxes) - low, 1e-12)
-            own_box, others = (np.round((box - low) / width, 4).tolist() for box in boxes)
-            features.append({"name": names[i], "own": own_box, "others": others})
-    return features
+            plots.append(box_plot(names[i], column[own], column[~own]))
+    return plots
 
 
-def _means(X: Any) -> NDArray[np.float64]:
-    """The mean of each column, sparse or not."""
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+def box_plot(
+    name: str, own: NDArray[np.float64], others: NDArray[np.float64], *, axis: type[Axis] | None = None
+) -> dict[str, Any]:
+    """The box plots of a feature in a cluster and elsewhere, on an axis of numbers, logarithms or days."""
+    kind = axis or Axis
+    boxes = np.quantile(own, QUANTILES), np.quantile(others, QUANTILES)
+    on = kind(min(box[0] for box in boxes), max(box[-1] for box in boxes))
+    return {
+        "name": name,
+        "own": on.places(boxes[0]),
+        "others": on.places(boxes[1]),
+        "ticks": on.ticks(),
+        "medians": [kind.label(box[2]) for box in boxes],
+        "levels": None,
+        "empty": None,
+    }
+
+
+def column_plots(
+    table: Table, columns: Columns, told: Iterable[str], own: NDArray[np.bool_], count: int
+) -> list[dict[str, Any]]:
+    """Of the columns that set a cluster apart: box plots of numbers and dates, shares of levels and words.
+
+    ``own`` says which rows of the table are in the cluster.
+    """
+    described = {column.name: column for column in columns.used}
+    plots = []
+    for name in list(told)[:count]:
+        column, values = described[name], table.columns[name]
+        if isinstance(column, (NumberColumn, DateColumn)):
+            numbers, axis = _on_axis(column, values)
+            known = ~np.isnan(numbers)
+            if (known & own).any() and (known & ~own).any():
+                plot = box_plot(name, numbers[known & own], numbers[known & ~own], axis=axis)
+                empty = [float((~known)[side].mean()) for side in (own, ~own)] if column.gaps else None
+                plots.append(plot | {"empty": empty})
+        else:
+            plots.append({"name": name, "levels": _level_shares(column.traits(values), own)})
+    return plots
+
+
+def _on_axis(column: NumberColumn | DateColumn, values: NDArray) -> tuple[NDArray[np.float64], type[Axis]]:
+    """A column as numbers, NaN for gaps, and their axis; positive numbers with heavy tails as logarithms."""
+    if isinstance(column, DateColumn):
+        return column.days(values), DateAxis
+    numbers = numbers_in(values)
+    if column.quantiles and np.nanmin(numbers, initial=np.inf) > 0:
+        return np.log10(numbers), LogAxis
+    return numbers, Axis
+
+
+def _level_shares(traits: Sequence[Trait], own: NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """Shares in a cluster and elsewhere of the levels or words of a column that differ most, the larger first."""
+    shares = [(trait, float(trait.values[own].mean()), float(trait.values[~own].mean())) for trait in traits]
+    telling = sorted(shares, key=lambda found: -abs(found[1] - found[2]))[:LEVELS]
+    return [
+        {
+            "name": trait.high.removeprefix(trait.column).lstrip(" =:"),
+            "own": own_share,
+            "others": other,
+        }
+        for trait, own_share, other in sorted(telling, key=lambda found: -found[1])
+    ]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis from 0 to 1 for values from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def label(value: float) -> str:
+        """What a value is called."""
+        return format_number(value)
+
+    def places(self, values: Iterable[float]) -> list[float]:
+        """Where values lie on the axis.
+
+        Examples
+        --------
+        >>> Axis(2.0, 4.0).places([2.0, 2.5])
+        [0.0, 0.25]
+        """
+        width = max(self.high - self.low, 1e-12)
+        return [round((value - self.low) / width, 4) for value in values]
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and labels of a few round values.
+
+        Examples
+        --------
+        >>> Axis(4.3, 7.9).ticks()
+        [(0.1944, '5'), (0.4722, '6'), (0.75, '7')]
+        """
+        values = self._round_values()
+        return list(zip(self.places(values), map(self.label, values), strict=True))
+
+    def _round_values(self) -> list[float]:
+        from matplotlib.ticker import MaxNLocator
+
+        found = MaxNLocator(N_TICKS, steps=[1, 2, 5, 10]).tick_values(self.low, self.high)
+        return [float(value) for value in found if self.low <= value <= self.high] or [self.low]
+
+
+class LogAxis(Axis):
+    """An axis of logarithms to the base of 10, labelled by the values themselves.
+
+    Examples
+    --------
+    >>> LogAxis(0.0, 3.0).ticks()
+    [(0.0, '1'), (0.3333, '10'), (0.6667, '100'), (1.0, '1,000')]
+    """
+
+    @staticmethod
+    def label(value: float) -> str:
+        return format_number(float(f"{10**value:.3g}"))
+
+    def _round_values(self) -> list[float]:
+        step = max(round((self.high - self.low) / N_TICKS), 1)
+        powers = np.arange(np.ceil(self.low), np.floor(self.high) + 1, step).tolist()
+        return powers if len(powers) > 1 else [self.low, self.high]
+
+
+class DateAxis(Axis):
+    """An axis in days since 1970, labelled by dates.
+
+    Examples
+    --------
+    >>> DateAxis(0.0, 20.0).ticks()
+    [(0.0, '1970-01-01'), (0.5, '1970-01-11'), (1.0, '1970-01-21')]
+    """
+
+    @staticmethod
+    def label(value: float) -> str:
+        return str(np.datetime64(int(np.floor(value)), "D"))
+
+    def _round_values(self) -> list[float]:
+        return [self.low, (self.low + self.high) / 2, self.high]
+
+
+def format_number(value: float) -> str:
+    """A number with at most six digits that say something.
+
+    Examples
+    --------
+    >>> format_number(0.30000000000000004), format_number(1234567.0), format_number(12000.0)
+    ('0.3', '1,234,570', '12,000')
+    """
+    return f"{float(f'{value:.6g}'):,.12g}"
 
 
 def kernel_matrix(
@@ -193,10 +352,9 @@ def warnings_of(
         found.append(f"One cluster holds {100 * sizes.max() / len(labels):.0f} % of all items.")
     if confidence.mean() < doubtful_below(n_clusters):
         found.append(f"The mean confidence is only {confidence.mean():.2f}: the clusters are not settled.")
-    if agreement.mean() < LOW_AGREEMENT:
+    if agreement.mean() < LOW_AGREEMENT:  # it is NaN, and so never low, if there was only one run
         found.append(
-            f"On average, {100 * agreement.mean():.0f} % of the voting networks agree on an item: different runs find"
-            " different clusters."
+            f"On average, {100 * agreement.mean():.0f} % of the runs agree on an item: different runs find different clusters."
         )
     failed = sum(run["outcome"] == "failed" for run in runs)
     if failed:
@@ -206,6 +364,23 @@ def warnings_of(
     if any(run["outcome"] in ("interrupted", "waiting") for run in runs):
         found.append("The fit was interrupted. These are the best results so far.")
     return found
+
+
+def k_means_as_well(vectors: Any, labels: NDArray, codes: NDArray[np.int64] | None) -> str | None:
+    """What to say if k-means does as well: by the known classes or, if there are none, because it finds the same.
+
+    The vectors are those that the networks get.
+    """
+    k = len(np.unique(labels))
+    if k < 2 or len(labels) <= k:
+        return None
+    compared = beside_k_means(labels, vectors)
+    if codes is None or not (codes >= 0).any():
+        return str(compared) if compared.are_the_same else None
+    own, other = (clustering_accuracy(codes[codes >= 0], found[codes >= 0]) for found in compared)
+    if other < own:
+        return None
+    return f"{AS_WELL}: its accuracy is {other:.3f}, that of these clusters {own:.3f}."
 
 
 def merge_tree(

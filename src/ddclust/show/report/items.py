@@ -1,29 +1,30 @@
-"""Single items as the page shows them: a picture, a text or a name."""
+"""Single items as the page shows them: a picture, a text or a row of values, with a name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from PIL import Image
 
 from ddclust.choosing.metrics import known_classes
-from ddclust.data.batches import Scaling
-from ddclust.data.items import SparseItems
+from ddclust.data.batches import Scaling, input_shape
+from ddclust.data.readers.images import read_image
+from ddclust.naming import FittedItems, sample_of_clusters
 from ddclust.show.report import pictures
-from ddclust.show.report.content import sample_of_clusters
 
 if TYPE_CHECKING:
     from ddclust.base import NetworkClusterer
 
-SAMPLE_ITEMS = 2000
-PICTURE_SIDE = 64
-CAPTION_CHARACTERS = 240
+MAP_ITEMS = 2000
 
 
-class ShownItems:
+class ShownItems(FittedItems):
     """The items of a fitted model, with all that is known of them.
 
     Parameters
@@ -37,6 +38,8 @@ class ShownItems:
         Known classes; -1 and None for unknown.
     class_names : sequence of str, optional
         Names of the codes 0, 1, ... in the truth.
+    image_folder : Path, optional
+        Where images are found by their names in a better resolution.
     """
 
     def __init__(
@@ -48,76 +51,44 @@ class ShownItems:
         names: Sequence[str] | None = None,
         truth: Any = None,
         class_names: Sequence[str] | None = None,
+        image_folder: Path | None = None,
     ) -> None:
-        self.model = model
-        self.is_text = hasattr(model, "vectorizer_")
-        # Texts are taken by position, whatever their index. Any other data become items, which can be taken by row.
-        self.X: Any = list(X) if self.is_text else model._source(X).items
+        super().__init__(model, X)
         self.names = names
+        self.image_folder = image_folder
         self.confidence = model.probabilities_.max(axis=1)
         self.codes: NDArray[np.int64] | None = None
         self.classes: list[str] = []
         if truth is not None:
             self.codes, self.classes = _coded(truth, class_names)
-        self.is_picture = pictures.is_picture(model.item_shape_)
-        self.sample = sample_of_clusters(model.labels_, SAMPLE_ITEMS, rng)
+        self.sample = sample_of_clusters(model.labels_, MAP_ITEMS, rng)
 
-    def rows(self, indices: NDArray[np.intp]) -> Any:
-        """Some of the data, as the model takes it."""
-        if self.is_text:
-            return [self.X[i] for i in indices.tolist()]
-        return self.X.matrix[indices] if isinstance(self.X, SparseItems) else self.X[indices]
+    def pictures(
+        self, indices: NDArray[np.intp], side: int, *, from_files: bool = False
+    ) -> NDArray[np.uint8]:
+        """Pictures of some items, whose longer side is at most ``side``; from their files, if there are better ones."""
+        channels, *own_sides = input_shape(self.model.raw_shape)
+        if not from_files or self.image_folder is None or self.names is None or max(own_sides) >= side:
+            return pictures.shrunk(pictures.as_pictures(self.rows(indices), self._range), side)
+        height, width = (max(round(own * side / max(own_sides)), 1) for own in own_sides)
+        shape = (height, width) if channels == 1 else (height, width, 3)
+        read = delayed(self._from_file)
+        return np.stack(Parallel(n_jobs=-1, prefer="threads")(read(i, shape) for i in indices.tolist()))
 
-    def vectors(self, indices: NDArray[np.intp]) -> Any:
-        """Some of the data as vectors of features, sparse or not."""
-        rows = self.rows(indices)
-        if self.is_text:
-            return self.model.vectorizer_.transform(rows)
-        return rows if isinstance(self.X, SparseItems) else rows.reshape(len(rows), -1)
-
-    def name(self, index: int) -> str:
-        return str(self.names[index]) if self.names is not None else f"item {index}"
-
-    def caption(self, index: int) -> str | None:
-        """The beginning of a text, None for other items."""
-        if not self.is_text:
-            return None
-        text = " ".join(self.X[index].split())
-        return text if len(text) <= CAPTION_CHARACTERS else text[: CAPTION_CHARACTERS - 1] + "…"
-
-    def truth(self, index: int) -> str | None:
-        """The known class of an item, None if there is none."""
-        if self.codes is None or self.codes[index] < 0:
-            return None
-        return self.classes[self.codes[index]]
-
-    def pictures(self, indices: NDArray[np.intp], side: int) -> NDArray[np.uint8]:
-        """Pictures of some items, whose longer side is at most ``side``."""
-        return pictures.shrunk(pictures.as_pictures(self.rows(indices), self._range), side)
+    def _from_file(self, index: int, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        """The picture of an item from its file or, if that is gone, enlarged from the data."""
+        assert self.image_folder is not None
+        assert self.names is not None
+        try:
+            return read_image(self.image_folder / self.names[index], shape)[0]
+        except (OSError, ValueError):
+            small = pictures.as_pictures(self.rows(np.array([index])), self._range)[0]
+            return np.asarray(Image.fromarray(small).resize((shape[1], shape[0])))
 
     @cached_property
     def _range(self) -> Scaling:
         """The range of values from black to white, since the scaling of the model need not suit the eye."""
         return Scaling.of(self.rows(self.sample))
-
-    def gallery(self, indices: NDArray[np.intp], main_class: str | None) -> list[dict[str, Any]]:
-        """Some items of a cluster, for the template; those that are not of its main class are marked as wrong."""
-        if not len(indices):
-            return []
-        uris: list[str | None] = [None] * len(indices)
-        if self.is_picture:
-            uris = [pictures.data_uri(picture) for picture in self.pictures(indices, PICTURE_SIDE)]
-        return [
-            {
-                "name": self.name(i),
-                "confidence": float(self.confidence[i]),
-                "truth": self.truth(i),
-                "wrong": main_class is not None and self.truth(i) not in (None, main_class),
-                "caption": self.caption(i),
-                "picture": uri,
-            }
-            for i, uri in zip(indices.tolist(), uris, strict=True)
-        ]
 
 
 def _coded(truth: Any, class_names: Sequence[str] | None) -> tuple[NDArray[np.int64], list[str]]:

@@ -10,15 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ddclust.data.batches import Scaling, input_shape
+from ddclust.data.batches import Scaling
 
 JPEG_QUALITY = 80
 EXACT_SIDE = 32
-
-
-def is_picture(item_shape: tuple[int, ...]) -> bool:
-    """Whether items of this shape can be looked at."""
-    return len(item_shape) > 1 and min(input_shape(item_shape)[1:]) > 1
 
 
 def as_pictures(items: NDArray, scaling: Scaling) -> NDArray[np.uint8]:
@@ -37,7 +32,7 @@ def as_pictures(items: NDArray, scaling: Scaling) -> NDArray[np.uint8]:
 def shrunk(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     """Pictures whose longer side is at most ``side``, in their proportions."""
     height, width = pictures.shape[1:3]
-    if max(height, width) <= side:
+    if max(height, width) <= side or not len(pictures):
         return pictures
     factor = side / max(height, width)
     size = (max(round(width * factor), 1), max(round(height * factor), 1))
@@ -48,16 +43,21 @@ def data_uri(picture: NDArray[np.uint8]) -> str:
     """A picture as the address of an <img>: PNG, or JPEG for large colour pictures, where it is much smaller."""
     file = io.BytesIO()
     kind = "jpeg" if picture.ndim == 3 and max(picture.shape[:2]) > EXACT_SIDE else "png"
-    Image.fromarray(picture).save(file, kind, quality=JPEG_QUALITY, optimize=True)
+    # Optimising takes a PNG ten times as long, for a few per cent.
+    Image.fromarray(picture).save(file, kind, quality=JPEG_QUALITY, optimize=kind == "jpeg")
     return f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def sprite(pictures: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
-    """One sheet with all pictures, row by row, and the number of pictures in a row."""
+def columns_for(n: int) -> int:
+    """The number of pictures in a row of a sheet for n of them."""
+    return math.ceil(math.sqrt(n))
+
+
+def sprite(pictures: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
+    """One sheet with all pictures, row by row."""
     n, height, width = pictures.shape[:3]
-    columns = math.ceil(math.sqrt(n))
     rows = math.ceil(n / columns)
     sheet = np.zeros((rows * columns, *pictures.shape[1:]), dtype=np.uint8)
     sheet[:n] = pictures
     grid = sheet.reshape(rows, columns, height, width, *pictures.shape[3:])
-    return grid.swapaxes(1, 2).reshape(rows * height, columns * width, *pictures.shape[3:]), columns
+    return grid.swapaxes(1, 2).reshape(rows * height, columns * width, *pictures.shape[3:])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ddclust.naming import sample_of_clusters
 from ddclust.objective.loss import DDCLoss
 from ddclust.show.report import content, pictures
 from ddclust.show.report.items import ShownItems
@@ -16,12 +17,12 @@ KERNEL_ITEMS = 300
 def kernel(items: ShownItems, rng: np.random.Generator) -> dict[str, Any] | None:
     """The kernel matrix of a sample as a picture, None for fewer than three items."""
     model = items.model
-    sample = content.sample_of_clusters(model.labels_, KERNEL_ITEMS, rng)
+    sample = sample_of_clusters(model.labels_, KERNEL_ITEMS, rng)
     if len(sample) < 3:
         return None
     loss = getattr(model, "loss", None)
     matrix, borders = content.kernel_matrix(
-        model.transform(items.rows(sample)),
+        model.transform(items.inputs(sample)),
         model.labels_[sample],
         loss if isinstance(loss, DDCLoss) else DDCLoss(),
     )

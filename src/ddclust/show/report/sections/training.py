@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ddclust.defaults import resolved_selection
 from ddclust.show.report.items import ShownItems
 from ddclust.show.style import SVG_DASHES, colour
 
@@ -11,13 +12,25 @@ if TYPE_CHECKING:
     from ddclust.base import NetworkClusterer
 
 NAMED_LINES = 8
+# What the best run has, by each criterion.
+BEST = {
+    "loss": "the lowest unsupervised loss",
+    "divergence": "the lowest divergence term",
+    "pairs": "the lowest pair term",
+    "agreement": "the highest agreement with the other runs",
+}
 
 
 def training(items: ShownItems) -> dict[str, Any]:
     """Charts of the losses, and the table of the runs."""
     model = items.model
     terms = list(model.runs_[model.voters_[0]]["terms"])
-    return {"charts": _charts(model), "terms": terms, "runs": _run_rows(model, terms)}
+    return {
+        "charts": _charts(model),
+        "terms": terms,
+        "runs": _run_rows(model, terms),
+        "criterion": BEST[resolved_selection(getattr(model, "selection", "loss")).criterion],
+    }
 
 
 def _charts(model: NetworkClusterer) -> list[dict[str, Any]]:
