@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from commands import QUICK, run
+from ddclust import DDC
 from ddclust.datasets import load
 
 
@@ -55,14 +56,12 @@ def files(folder):
         ("five.npy", "shape (3, 2, 2, 2, 2)"),
         ("nan.npy", "NaN in row 7, column 2"),
         ("inf.npy", "inf in row 7, column 2"),
-        ("nan.csv", "line 8, column '2' holds NaN"),
-        ("inf.csv", "line 8, column '2' holds inf"),
+        ("inf.csv", "holds infinite numbers: column '2' in line 8"),
         ("cut.npy", "cannot be read"),
         ("lies.npy", "cannot be read"),
         ("lies.npz", "cannot be read"),
         ("many.npz", "holds the arrays a, b; call the one to cluster X"),
         ("short.npz", "one label for each of the 20 items"),
-        ("words.csv", "line 3, column 'b' holds 'four', which is no number"),
         ("ragged.csv", "line 3 has 1 columns, the first one has 2"),
         ("nothing.csv", "is empty"),
         ("header.csv", "no rows below its header"),
@@ -117,3 +116,34 @@ def test_pairs_of_items_with_one_name(tmp_path):
     assert read_pairs(tmp_path / "pairs.csv", ["a", "b", "c"]).tolist() == [[0, 1], [2, 0]]
     with pytest.raises(DataError, match="line 2 names 'a', but several items are called that"):
         read_pairs(tmp_path / "pairs.csv", ["a", "b", "c", "a"])
+
+
+def test_all_columns_with_infinite_numbers_are_named_at_once(tmp_path):
+    rows = ["n1,Oslo,1,,3,9", "n2,Bergen,-inf,5,inf,8", "n3,Bodo,,6,4,7", "n4,Oslo,,1,2,6"]
+    (tmp_path / "people.csv").write_text("\n".join(["id,city,age,income,height,weight", *rows]))
+    result = run("fit", tmp_path / "people.csv", "-k", 2)
+    assert result.exit_code == 2
+    message = result.output.splitlines()[-1]
+    assert "holds infinite numbers: column 'age' in line 3; 'height' in line 3." in message
+    assert "leave the column out (--drop)" in message
+
+
+def test_columns_are_chosen(tmp_path):
+    rows = [f"n{i},Oslo,{i % 2},{i},{i % 3}" for i in range(20)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,city,age,income,height", *rows]))
+    for choice, expected in [
+        (["--drop", "city,age"], ["income", "height"]),
+        (["--columns", "height,age"], ["height", "age"]),
+        (["--columns", "height, age", "--drop", "age"], ["height"]),
+    ]:
+        out = tmp_path / "-".join(expected)
+        result = run("fit", tmp_path / "people.csv", "-k", 2, *choice, *QUICK, "--out", out)
+        assert result.exit_code == 0, result.output
+        assert DDC.load(out).feature_names_in_.tolist() == expected
+        predicted = run("predict", out, tmp_path / "people.csv").output
+        assert predicted.endswith((out / "labels.csv").read_text())
+        assert run("report", out).exit_code == 0
+    wrong = run("fit", tmp_path / "people.csv", "-k", 2, "--drop", "town")
+    assert "has no column 'town'; its columns are" in wrong.output
+    refused = run("fit", "digits", "-k", 2, "--columns", "a")
+    assert "does not apply to the named data set" in refused.output

@@ -19,3 +19,23 @@ def test_datasets_are_listed(monkeypatch):
     } <= set(lines)
     assert "1,797 x 8 x 8" in lines["digits"]
     assert " yes " in lines["digits"]
+
+
+def test_a_data_set_is_written_as_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("datasets", "tiles", "--write", "photos")
+    assert (result.exit_code, result.output) == (0, "photos: 456 images\n")
+    assert len(list((tmp_path / "photos").glob("*.png"))) == 456
+    assert run("datasets", "wine", "--write", "wine.csv").exit_code == 0
+    assert "exists already" in run("datasets", "wine", "--write", "wine.csv").output
+    assert "There is no data set 'beer'" in run("datasets", "beer").output
+    assert "needs the NAME" in run("datasets", "--write", "x").output
+    assert [line.split()[0] for line in run("datasets", "wine").output.splitlines()[:2]] == ["name", "wine"]
+
+
+def test_the_examples_come_with_the_installation(monkeypatch, tmp_path):
+    monkeypatch.setenv("DDCLUST_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    lines = {line.split()[0]: line for line in run("datasets").output.splitlines() if line}
+    for name in ("circles", "digits", "tiles", "manuals", "wine"):
+        assert " yes " in lines[name]

@@ -48,4 +48,24 @@ def test_no_class_is_known(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
     nothing = run("evaluate", tmp_path / "labels.npy", tmp_path / "x.jsonl")
     assert nothing.exit_code == 2
-    assert "holds no known classes to compare with" in nothing.output
+    assert "holds no known classes to compare with; --column names the column" in nothing.output
+
+
+def test_the_column_that_is_taken_is_named(tmp_path):
+    np.save(tmp_path / "labels.npy", np.array([0, 0, 1, 1]))
+    (tmp_path / "truth.csv").write_text("age,kind\n1,cat\n2,cat\n3,dog\n4,dog\n")
+    guessed = run("evaluate", tmp_path / "labels.npy", tmp_path / "truth.csv")
+    assert "Note: The known classes are the last column, 'kind'; --column names another." in guessed.output
+    named = run("evaluate", tmp_path / "labels.npy", tmp_path / "truth.csv", "--column", "kind")
+    assert "Note" not in named.output
+    assert "1.000  1.000" in named.output
+
+
+def test_confidence_is_evaluated_and_refused_items_are_left_out(tmp_path):
+    (tmp_path / "found.csv").write_text("item,cluster,confidence\na,0,0.9\nb,1,0.9\nc,1,0.9\nd,-1,\n")
+    (tmp_path / "truth.csv").write_text("item,class\na,x\nb,y\nc,y\nd,y\n")
+    result = run("evaluate", tmp_path / "found.csv", tmp_path / "truth.csv")
+    assert "Note: 1 of 4 items were refused and are left out." in result.output
+    header, row = (line.split() for line in result.output.splitlines()[-2:])
+    assert header == ["ACC", "NMI", "ECE"]
+    assert row == ["clusters", "1.000", "1.000", "0.100"]

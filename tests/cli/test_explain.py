@@ -11,7 +11,7 @@ def test_the_data_of_the_fit_is_explained_by_default(vectors, monkeypatch):
     assert run("fit", "blobs.csv", "-k", 3, *QUICK, "--out", "run").exit_code == 0
     result = run("explain", "run")
     assert result.exit_code == 0, result.output
-    assert result.output == "Results: run-explanation/\n"
+    assert result.output == "run-explanation/explanation.csv: the most influential features of 15 items\n"
     rows = list(csv.DictReader((folder / "run-explanation" / "explanation.csv").read_text().splitlines()))
     assert {row["feature"] for row in rows} == {"mass", "age"}
     assert len({row["item"] for row in rows}) <= 15

@@ -1,5 +1,6 @@
 """ddclust fit."""
 
+import csv
 import json
 import os
 from pathlib import Path
@@ -35,13 +36,16 @@ def test_merge_into(vectors):
     assert (model.n_clusters, model.n_clusters_) == (6, 3)
     assert set_by_options(model)["criterion"] == "divergence"
     assert "merged into 3" in (out / "report.html").read_text()
-    assert run("predict", out, folder / "blobs.csv").output == (out / "labels.csv").read_text()
+    predicted = csv.DictReader(run("predict", out, folder / "blobs.csv").output.splitlines())
+    fitted_rows = csv.DictReader((out / "labels.csv").read_text().splitlines())
+    # The fit knows the agreement of both runs, the model only the better one of them.
+    assert list(predicted) == [row | {"agreement": ""} for row in fitted_rows]
     assert run("evaluate", out, folder / "blobs.npz").exit_code == 0
     explained = run("explain", out, folder / "blobs.csv", "--out", folder / "explained")
     assert explained.exit_code == 0, explained.output
     wrong = run("fit", folder / "blobs.csv", "-k", 3, "--merge-into", 4, *QUICK, "--out", folder / "wrong")
     assert wrong.exit_code == 2
-    assert "n_final=4 should be <= n_clusters=3" in wrong.output
+    assert "--merge-into 4 should be <= --clusters 3" in wrong.output
 
 
 @pytest.mark.parametrize("name", ["digits", "circles"])
@@ -73,12 +77,12 @@ def test_quiet_is_quiet(vectors):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["-k", 21], "n_samples=20 should be >= n_clusters=21"),
+        (["-k", 21], "n_samples=20 should be >= --clusters 21"),
         (["-k", 2, "--network", "conv"], "needs images"),
         (["-k", 2, "--learning-rate", "1e30", "--runs", 2, "--jobs", 1], "All 2 "),
-        (["-k", 2, "--device", "abacus"], "device='abacus'"),
+        (["-k", 2, "--device", "abacus"], "--device 'abacus'"),
         (["-k", 2, "--sizes", "half,half"], "--sizes 'half,half' is neither 'k-means' nor a list of numbers"),
-        (["-k", 3, "--sizes", "2,1"], "cluster_sizes holds 2 sizes for n_clusters=3"),
+        (["-k", 3, "--sizes", "2,1"], "--sizes holds 2 sizes for --clusters 3"),
     ],
 )
 def test_bad_parameters_get_a_sentence(tmp_path, arguments, sentence):

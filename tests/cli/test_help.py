@@ -41,6 +41,20 @@ def test_help_fits_into_the_terminal(command, monkeypatch):
         assert garbage not in result.output
 
 
+@pytest.mark.parametrize("command", main.commands)
+def test_paragraphs_and_lists_are_not_joined(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    lines = run(command, "--help").output.splitlines()
+    for line in (
+        (main.commands[command].help or "").split("\b\n")[-1].splitlines() if "DATA is" in lines else []
+    ):
+        assert line.rstrip() in [shown[2:].rstrip() for shown in lines]
+    paragraphs = [p for p in (main.commands[command].help or "").split("\n\n") if "\b" not in p]
+    for paragraph in paragraphs:
+        first = " ".join(paragraph.split())[:30]
+        assert any(line.strip().startswith(first) for line in lines), first
+
+
 def test_options_stand_under_their_sections():
     text = run("fit", "--help").output
     titles = [text.index(f"\n{title}:\n") for title in ("Clusters", "Training", "Data", "Output")]

@@ -2,19 +2,28 @@
 
 import inspect
 
+import numpy as np
 import pytest
 
-from commands import run
+from commands import QUICK, run
 from ddclust.choosing.selection import CRITERIA
 from ddclust.cli import compare, options
 from ddclust.cli.fit import FIT_ROWS
 from ddclust.cli.main import main
-from ddclust.cli.options import DATA_TABLE, MODEL_TABLE, data_parameters, model_of, model_parameters
+from ddclust.cli.options import (
+    DATA_TABLE,
+    MODEL_TABLE,
+    data_parameters,
+    in_options,
+    model_of,
+    model_parameters,
+)
 from ddclust.compare.methods import METHODS
 from ddclust.datasets import load
 from ddclust.ddc import DDC
 from ddclust.networks import INITS, KINDS
 from ddclust.objective.augment import BUILT_IN
+from ddclust.objective.precision import PRECISIONS
 
 # The command line repeats its results unless it is told otherwise.
 OTHER_DEFAULTS = {"seed": 0}
@@ -50,6 +59,7 @@ def test_data_options_are_parameters_of_load(row):
         ("augment", ["auto", "none", *BUILT_IN]),
         ("network", KINDS),
         ("init", INITS),
+        ("precision", ["auto", *PRECISIONS]),
         ("criterion", CRITERIA),
     ],
 )
@@ -67,7 +77,7 @@ def test_no_row_is_lost():
         == len({flag for row in FIT_ROWS.values() for flag in row.flags if flag.startswith("--")}) - 1
     )
     given = {option.name for option in main.commands["fit"].params}
-    assert given == {*FIT_ROWS, "data", "out", "quiet"}
+    assert given == {*FIT_ROWS, "data", "out", "force", "dry_run", "quiet"}
 
 
 def test_options_that_are_not_given_leave_the_defaults():
@@ -110,3 +120,56 @@ def test_every_criterion_works(tmp_path):
             "--out", out,
         )  # fmt: skip
         assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("fit", "digits", "-k", "3", "--text", "a"),
+            "Error: --text 'a' does not apply to the named data set",
+        ),
+        (
+            ("fit", "digits", "-k", "3", "--vote", "9"),
+            "Error: --vote 9 should be <= --runs 4: only runs that",
+        ),
+        (("fit", "digits", "-k", "3", "--device", "moon"), "Error: --device 'moon' is not available here;"),
+        (
+            ("fit", "words.csv", "-k", "2"),
+            "'a' is left out: the same everywhere; 'b' is left out: empty. If one should be, say what it is by --kind ...",
+        ),
+        (("fit", "lines.jsonl", "-k", "2"), "Name the fields that hold the text (--text 'title,body')."),
+        (("predict", "model", "digits", "--truth", "a"), "Error: --truth 'a' does not apply to the named"),
+        (
+            ("evaluate", "words.csv", "digits", "--column", "a"),
+            "Error: --column 'a' does not apply to the named",
+        ),
+    ],
+)
+def test_errors_name_the_options_of_the_command(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.csv").write_text("a,b\nx,\nx,\n")
+    (tmp_path / "lines.jsonl").write_text('{"x": "a", "y": "b"}\n')
+    DDC(2, n_init=1, max_iter=2, n_jobs=1, random_state=0).fit(load("digits").data[:50]).save("model")
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_warnings_name_the_options_of_the_command(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((30, 2)))
+    done = run("fit", tmp_path / "x.npy", "-k", "20", *QUICK, "--out", tmp_path / "out")
+    assert "More runs (--runs), more iterations (--max-iter) or a smaller --clusters may help." in done.stderr
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "'my device=5.npy' is not a data file.",
+        "The items' names are in another language; neighbors count.",
+        'the "n_init" of it',
+        "model.n_init is another thing",
+    ],
+)
+def test_words_that_are_no_parameters_stay(message):
+    assert in_options(message, main.commands["fit"]) == message

@@ -93,10 +93,10 @@ def test_predict_warns_in_a_sentence(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("not JSON", "holds no names of clusters"),
-        ('{"names": {}}', "holds no names of clusters"),
+        ("not JSON", "is not JSON (Expecting value: line 1 column 1 (char 0)); export the names from the report of the fit"),
+        ('{"names": {}}', "does not hold what it should (Object missing required field format)"),
         ('{"format": "ddclust-names", "names": {"7": "x"}}', "names cluster 7, but the model has the clusters 0 to 2"),
-        ('{"format": "ddclust-names", "names": {"0": 1}}', "names cluster 0"),
+        ('{"format": "ddclust-names", "names": {"0": 1}}', "does not hold what it should (Expected str, got int at names[...])"),
     ],
 )  # fmt: skip
 def test_wrong_names_are_refused(vectors, content, message):
@@ -106,3 +106,51 @@ def test_wrong_names_are_refused(vectors, content, message):
     result = run("predict", folder / "run", folder / "blobs.csv", "--names", folder / "names.json")
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_single_images(photos, tmp_path):
+    out = tmp_path / "run"
+    assert run("fit", photos, "-k", 2, *QUICK, "--out", out).exit_code == 0
+    fitted = {row["item"]: row for row in csv.DictReader((out / "labels.csv").read_text().splitlines())}
+    one = run("predict", out, photos / "bright" / "1.png")
+    assert one.exit_code == 0, one.output
+    (row,) = csv.DictReader(one.output.splitlines())
+    assert row == fitted["bright/1.png"] | {"item": "1.png"}
+    several = run("predict", out, photos / "bright" / "1.png", photos / "dark" / "2.png")
+    rows = list(csv.DictReader(several.output.splitlines()))
+    assert [row["item"] for row in rows] == ["1.png", "2.png"]
+    assert rows[1]["cluster"] == fitted["dark/2.png"]["cluster"]
+    broken = run("predict", out, photos / "dark" / "<b>.png")
+    assert (broken.exit_code, "cannot be read as an image: not an image" in broken.output) == (2, True)
+    missing = run("predict", out, "none.jpg")
+    assert (missing.exit_code, "There is no file 'none.jpg'" in missing.output) == (2, True)
+    mixed = run("predict", out, photos / "dark" / "2.png", photos)
+    assert (mixed.exit_code, "are not both image files" in mixed.output) == (2, True)
+    assert "is a single image; give a folder" in run("fit", photos / "dark" / "2.png", "-k", 2).output
+
+
+def test_a_text_in_quotes(tmp_path):
+    (tmp_path / "docs.txt").write_text("the ship sails the sea\nfresh bread bakes\n" * 10)
+    run("fit", tmp_path / "docs.txt", "-k", 2, *QUICK, "--out", tmp_path / "run")
+    rows = []
+    for texts in (["a ship at sea"], ["a ship at sea", "bake some bread"]):
+        predicted = run("predict", tmp_path / "run", *texts)
+        assert predicted.exit_code == 0, predicted.output
+        rows.append(list(csv.DictReader(predicted.output.splitlines())))
+    assert [row["item"] for row in rows[0]] == ["text"]
+    assert [row["item"] for row in rows[1]] == ["text 1", "text 2"]
+    assert rows[0][0]["cluster"] == rows[1][0]["cluster"]
+    assert "neither a file or folder" in run("predict", tmp_path / "run", "new.tx").output
+    assert "fitted on texts" in run("predict", tmp_path / "run", "a.png").output
+
+
+def test_unknown_items_are_refused(vectors):
+    folder, X, _ = vectors
+    run("fit", folder / "blobs.csv", "-k", 3, *QUICK, "--out", folder / "run")
+    np.save(folder / "new.npy", np.array([X[0], [1e4, -1e4]]))
+    usual = list(csv.DictReader(run("predict", folder / "run", folder / "new.npy").output.splitlines()))
+    assert all(int(row["cluster"]) >= 0 and row["confidence"] and not row["agreement"] for row in usual)
+    result = run("predict", folder / "run", folder / "new.npy", "--reject", 0.01)
+    rows = list(csv.DictReader(result.output.splitlines()))
+    assert (rows[1]["cluster"], rows[1]["confidence"]) == ("-1", "")
+    assert "--reject" in run("predict", folder / "run", folder / "new.npy", "--reject", 1).output

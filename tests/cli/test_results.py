@@ -30,6 +30,12 @@ def test_the_table_of_labels():
     assert named[1:] == ["a,1,0.7500,1.0000,ships", "b,0,0.5000,0.5000,"]
 
 
+def test_cells_are_blank_where_nothing_is_known():
+    vote = Vote(np.array([-1, 0]), np.array([np.nan, np.nan]))
+    table = labels_table(["a", "b"], vote, np.array([[0.25, 0.75], [0.5, 0.5]]), {0: "ships"})
+    assert table.splitlines()[1:] == ["a,-1,,,", "b,0,0.5000,,ships"]
+
+
 def test_the_table_of_influences():
     words = np.array(["oil", "rain"], dtype=object)
     found = Explanation(np.array([[0.5, -2.0], [1.0, 0.0]], dtype=np.float32), np.array([1, 0]), words)

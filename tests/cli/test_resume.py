@@ -7,6 +7,7 @@ import pytest
 
 from commands import QUICK, run
 from ddclust import DDC
+from helpers import edit_json
 
 
 def fitted(folder, blobs):
@@ -20,9 +21,8 @@ def unfinished(folder, *, without=(), **options):
     """Rewrite run.json as if another version had begun the fit and had been stopped."""
     file = folder / "run.json"
     record = json.loads(file.read_text())
-    record |= {"status": "running", "versions": {"ddclust": "0.0.1"}}
-    record["options"] = {k: v for k, v in (record["options"] | options).items() if k not in without}
-    file.write_text(json.dumps(record))
+    kept = {k: v for k, v in (record["options"] | options).items() if k not in without}
+    edit_json(file, status="running", versions={"ddclust": "0.0.1"}, options=kept)
     return (folder / "labels.csv").read_text()
 
 
@@ -62,15 +62,14 @@ def test_a_file_that_describes_no_fit(tmp_path, content):
     (tmp_path / "run.json").write_text(content)
     result = run("resume", tmp_path)
     assert result.exit_code == 2
-    assert "run.json' does not describe a fit" in result.output
+    assert "run.json' does not hold what it should (" in result.output
 
 
 def test_resume_from_another_folder(tmp_path, monkeypatch, blobs):
     np.savetxt(tmp_path / "blobs.csv", blobs[0], delimiter=",")
     monkeypatch.chdir(tmp_path)
     run("fit", "blobs.csv", "-k", 3, *QUICK, "--out", "run")
-    record = json.loads((tmp_path / "run" / "run.json").read_text())
-    (tmp_path / "run" / "run.json").write_text(json.dumps(record | {"status": "running"}))
+    edit_json(tmp_path / "run" / "run.json", status="running")
     monkeypatch.chdir("/")
     resumed = run("resume", tmp_path / "run")
     assert resumed.exit_code == 0, resumed.output

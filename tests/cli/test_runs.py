@@ -35,4 +35,4 @@ def test_a_folder_without_a_fit(tmp_path):
     assert result.exit_code == 2
     assert "is not a result folder of 'ddclust fit': it has no run.json" in result.output
     (tmp_path / "run.json").write_text("{")
-    assert "is not readable JSON" in run("runs", tmp_path).output
+    assert "is damaged or truncated: it is not JSON" in run("runs", tmp_path).output

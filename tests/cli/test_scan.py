@@ -14,6 +14,7 @@ def test_a_scan(vectors):
     assert result.exit_code == 0, result.output
     assert "The data has 3 known classes, which were not used." in result.output
     assert f"Results: {out}/" in result.output
+    assert "confidence 1.00" not in result.output  # from a single pair of runs
     used = json.loads((out / "k-003" / "row.json").read_text())
     assert (used["setup"]["n_init"], used["setup"]["max_iter"], used["random_state"]) == (2, 5, 0)
     assert run("scan", folder / "blobs.npz", *options, "--quiet").output == ""

@@ -13,6 +13,7 @@ import click
 from ddclust.cli.errors import resumable
 from ddclust.cli.inputs import folder_for, load_data
 from ddclust.cli.options import (
+    CHOICE_ROWS,
     COLUMN_ROWS,
     DATA_HELP,
     IMAGE_ROWS,
@@ -24,7 +25,7 @@ from ddclust.cli.options import (
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import print_table
+from ddclust.cli.printing import print_table, printable
 
 if TYPE_CHECKING:
     from ddclust.compare.table import Row as TableRow
@@ -83,7 +84,9 @@ _METHOD_ROWS = (
     f" stopped.\n\n{DATA_HELP}",
 )
 @click.argument("data")
-@with_rows(*COLUMN_ROWS, *IMAGE_ROWS, MODEL_TABLE["language"], MODEL_TABLE["clusters"], *_METHOD_ROWS)
+@with_rows(
+    *COLUMN_ROWS, *CHOICE_ROWS, *IMAGE_ROWS, MODEL_TABLE["language"], MODEL_TABLE["clusters"], *_METHOD_ROWS
+)
 @out_option("Folder for the results.  [default: DATA-comparison]")
 @quiet_option("No progress.")
 def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
@@ -120,7 +123,7 @@ def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
         click.echo(
             "\nNMI and ACC: of the fit chosen without the known classes. best: chosen with them, as in the paper."
         )
-    click.echo(f"Results: {out}/")
+    click.echo(f"Results: {printable(out)}/")
 
 
 def _print_failures(rows: Sequence[TableRow]) -> None:

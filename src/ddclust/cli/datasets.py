@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ddclust.cli.options import SectionCommand
@@ -9,13 +11,34 @@ from ddclust.cli.printing import print_table
 
 
 @click.command(cls=SectionCommand, short_help="List the data sets that can be given by name.")
-def datasets() -> None:
-    """List the data sets that can be given by name, and whether their files are at hand."""
-    from ddclust.datasets import NAMED
+@click.argument("name", required=False)
+@click.option(
+    "--write",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Write the data set NAME as files, the way your own data might look: images to a new folder, texts and tables to"
+    " a new .csv file.",
+)
+def datasets(name: str | None, write: Path | None) -> None:
+    """List the data sets that can be given by name, and whether their files are at hand.
 
+    With NAME and --write, a data set is written as files instead.
+    """
+    from ddclust.datasets import NAMED, DataError, load
+
+    if name is not None and name not in NAMED:
+        raise DataError(f"There is no data set {name!r}; 'ddclust datasets' lists them.")
+    if write is not None:
+        from ddclust.data.writing import write_data
+
+        if name is None:
+            raise DataError("--write needs the NAME of a data set.")
+        click.echo(f"{write}: {write_data(load(name), write)}")
+        return
+    shown = NAMED if name is None else {name: NAMED[name]}
     print_table(
         ("name", "items", "classes", "at hand", "origin", "licence"),
-        [(n, s.size, s.classes, s.at_hand(), s.origin, s.licence) for n, s in NAMED.items()],
+        [(n, s.size, s.classes or "-", s.at_hand(), s.origin, s.licence) for n, s in shown.items()],
         left=True,
     )
     click.echo(

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import click
 
+from ddclust.cli.printing import printable
+
 USAGE_ERROR = 2
 INTERRUPTED = 130
+LONGEST = 2000
 
 
 def one_sentence(error: Exception) -> str:
@@ -19,6 +22,8 @@ def one_sentence(error: Exception) -> str:
         return f"There is not enough memory. {text}".strip()
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {str(error.filename)!r}." if error.filename else f"{error.strerror}."
+    if len(text) > LONGEST:  # of a name or a value in it; the file is at the beginning, the remedy at the end
+        text = f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
     return text or type(error).__name__
 
 
@@ -28,5 +33,7 @@ def resumable(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        click.echo(f"\nInterrupted. {out}/ keeps what is done; run the same command to go on.", err=True)
+        click.echo(
+            f"\nInterrupted. {printable(out)}/ keeps what is done; run the same command to go on.", err=True
+        )
         click.get_current_context().exit(INTERRUPTED)

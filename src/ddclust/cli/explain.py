@@ -23,7 +23,7 @@ from ddclust.cli.options import (
     out_option,
     with_rows,
 )
-from ddclust.cli.printing import warnings_as_lines
+from ddclust.cli.printing import printable, warnings_as_lines
 
 if TYPE_CHECKING:
     from ddclust.show.explain import Explanation
@@ -66,9 +66,10 @@ def explain(
     import numpy as np
 
     from ddclust.choosing.certainty import most_certain_items
-    from ddclust.show.explain import explain
+    from ddclust.show.explain import explain, refuse_encoded
     from ddclust.storage.model_folder import new_folder
 
+    refuse_encoded(model)
     with warnings_as_lines():
         rows = (
             most_certain_items(model.predict_proba(bunch.data))
@@ -79,11 +80,11 @@ def explain(
             bunch.data[np.array(rows)] if hasattr(bunch.data, "shape") else [bunch.data[row] for row in rows]
         )
         explanation = explain(model, chosen)
-    if bunch.feature_names is not None and not hasattr(model, "vectorizer_"):
+    if bunch.feature_names is not None and not (hasattr(model, "vectorizer_") or hasattr(model, "columns_")):
         explanation = explanation._replace(feature_names=np.array(bunch.feature_names, dtype=object))
     with new_folder(out) as new:
-        _write(new, chosen, [bunch.item_names[row] for row in rows], explanation)
-    click.echo(f"Results: {out}/")
+        written = _write(new, chosen, [bunch.item_names[row] for row in rows], explanation)
+    click.echo(f"{printable(out / written)}: {_in_words(explanation, hasattr(model, 'vectorizer_'))}")
 
 
 def _positions(wanted: str, names: Sequence[str]) -> list[int]:
@@ -96,17 +97,27 @@ def _positions(wanted: str, names: Sequence[str]) -> list[int]:
     return [places[part.strip()] for part in wanted.split(",")]
 
 
-def _write(folder: Path, items: Any, names: Sequence[str], explanation: Explanation) -> None:
-    """Write a picture of images, or a table of the most influential features or words."""
+def _in_words(explanation: Explanation, of_texts: bool) -> str:
+    """What the file of an explanation shows."""
+    n = len(explanation.clusters)
+    items = f"{n:,} item" + ("" if n == 1 else "s")
+    if explanation.feature_names is None:
+        return f"{items}, with the pixels that decide in red"
+    return f"the most influential {'words' if of_texts else 'features'} of {items}"
+
+
+def _write(folder: Path, items: Any, names: Sequence[str], explanation: Explanation) -> str:
+    """Write a picture of images, or a table of the most influential features or words; gives the file's name."""
     from ddclust.results import influences_table
     from ddclust.show import plots
 
     if explanation.feature_names is not None:
         (folder / "explanation.csv").write_text(influences_table(names, explanation), encoding="utf-8")
-        return
+        return "explanation.csv"
     titles = [
         f"{name} in cluster {cluster}" for name, cluster in zip(names, explanation.clusters, strict=True)
     ]
     picture = io.BytesIO()
     plots.explanations(items, explanation.attributions, titles).savefig(picture, format="png")
     (folder / "explanation.png").write_bytes(picture.getvalue())
+    return "explanation.png"

@@ -10,28 +10,32 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ddclust.cli.errors import INTERRUPTED
-from ddclust.cli.inputs import folder_for, load_data, refuse_existing, unused
+from ddclust.cli.inputs import folder_for, load_data, refuse_existing, unused, with_max_bytes
 from ddclust.cli.options import (
+    CHOICE_ROWS,
     CLUSTERS,
     COLUMN_ROWS,
     DATA,
     DATA_HELP,
     FOLDER,
     IMAGE_ROWS,
+    MAX_BYTES,
     MODEL_TABLE,
     OUTPUT,
     Row,
     SectionCommand,
+    SectionOption,
     model_of,
     out_option,
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import description_of, print_summary, warnings_as_lines
+from ddclust.cli.printing import description_of, print_columns, print_summary, printable, warnings_as_lines
 from ddclust.cli.report import write_report
 
 if TYPE_CHECKING:
     from ddclust.data.links import Links
+    from ddclust.results import RunFile
 
 _PAIRS_FILE = click.Path(exists=True, dir_okay=False, resolve_path=True)
 _OWN_ROWS = (
@@ -69,7 +73,9 @@ _OWN_ROWS = (
     ),
 )
 # Every option that run.json keeps; sections appear in the help in this order.
-FIT_ROWS = {row.name: row for row in (*COLUMN_ROWS, *IMAGE_ROWS, *MODEL_TABLE.values(), *_OWN_ROWS)}
+FIT_ROWS = {
+    row.name: row for row in (*COLUMN_ROWS, *CHOICE_ROWS, *IMAGE_ROWS, *MODEL_TABLE.values(), *_OWN_ROWS)
+}
 
 
 @click.command(
@@ -80,24 +86,45 @@ FIT_ROWS = {row.name: row for row in (*COLUMN_ROWS, *IMAGE_ROWS, *MODEL_TABLE.va
 @click.argument("data")
 @with_rows(*FIT_ROWS.values())
 @out_option("Folder for the results.  [default: DATA-clusters]")
+@click.option(
+    "--force",
+    is_flag=True,
+    cls=SectionOption,
+    section=OUTPUT,
+    help="Replace the results of an earlier fit in the folder; other files in it stay.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    cls=SectionOption,
+    section=OUTPUT,
+    help="Only read DATA, and show the parameters and about how long the fit would take.",
+)
 @quiet_option("No progress and no summary.")
-def fit(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
+def fit(data: str, out: Path | None, force: bool, dry_run: bool, quiet: bool, **options: Any) -> None:
     """Cluster DATA and keep the results in a folder."""
-    from ddclust.results import is_unfinished
+    from ddclust.results import is_unfinished, refuse_to_replace
 
+    if dry_run:
+        _show_plan(data, options, quiet=quiet)
+        return
     out = unused(folder_for(data, "clusters")) if out is None else out
-    if is_unfinished(out):
+    if force and out.exists():
+        refuse_to_replace(out)
+    elif is_unfinished(out):
         raise FileExistsError(
-            f"{str(out)!r} holds an unfinished fit; 'ddclust resume {out}' goes on with it."
+            f"{str(out)!r} holds an unfinished fit; 'ddclust resume {out}' goes on with it, --force replaces it."
         )
-    refuse_existing(out)
-    _train(out, data, options, quiet=quiet)
+    else:
+        refuse_existing(out, ", or replace its results by --force")
+    _train(out, data, options, quiet=quiet, replaces=force)
 
 
 @click.command(cls=SectionCommand, short_help="Go on with a fit that was stopped or killed.")
 @FOLDER
+@with_rows(MAX_BYTES)
 @quiet_option("No progress and no summary.")
-def resume(folder: Path, quiet: bool) -> None:
+def resume(folder: Path, quiet: bool, max_bytes: float | None) -> None:
     """Go on with the fit in FOLDER that was stopped or killed.
 
     The result is the same as if the fit had not been interrupted.
@@ -108,10 +135,23 @@ def resume(folder: Path, quiet: bool) -> None:
     if not is_unfinished(folder):
         click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
         return
-    _train(folder, data_argument(run), _stored_options(run, folder), quiet=quiet, begun=run)
+    options = with_max_bytes(_stored_options(run, folder), max_bytes)
+    _train(folder, data_argument(run), options, quiet=quiet, begun=run)
 
 
-def _stored_options(run: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _show_plan(data: str, options: dict[str, Any], *, quiet: bool) -> None:
+    """Print what a fit would do, and about how long it would take."""
+    bunch = load_data(data, options, quiet=quiet)
+    _links(options, bunch.item_names)
+    with warnings_as_lines(bunch.feature_names):
+        estimate = model_of(options).estimate(bunch.data)
+    click.echo(f"{printable(bunch.name)}: {description_of(bunch.data)}\n")
+    if print_columns(bunch.data, options["language"]):
+        click.echo()
+    click.echo(f"{estimate.setup}\n\n{estimate}")
+
+
+def _stored_options(run: RunFile, folder: Path) -> dict[str, Any]:
     """The options of a fit in its folder; those that its version of ddclust did not have get their defaults."""
     stored = run["options"]
     begun_by = run.get("versions", {}).get("ddclust", "another version")
@@ -140,14 +180,18 @@ def _train(
     options: dict[str, Any],
     *,
     quiet: bool,
-    begun: dict[str, Any] | None = None,
+    begun: RunFile | None = None,
+    replaces: bool = False,
 ) -> None:
     """Fit in a new result folder, or in that of a fit that has begun, and write the results."""
     import numpy as np
 
     from ddclust import results
+    from ddclust.naming import proposed_names
 
     bunch = load_data(data, options, quiet=quiet)
+    if len(bunch.item_names) < 2:
+        raise ValueError(f"{data!r} holds a single item; there is nothing to cluster.")
     links = _links(options, bunch.item_names)
     items = _in_blocks(bunch.data) if options["blocks"] else bunch.data
     model = model_of(options, checkpoint_dir=out / results.CHECKPOINTS_FOLDER, verbose=not quiet)
@@ -155,33 +199,40 @@ def _train(
     seconds_before = 0.0
     if begun is not None:
         results.refuse_other_data(begun, run["data"]["sha256"], data, out)
-        run = begun | {"status": run["status"]}
+        run = {**begun, "status": run["status"]}
         seconds_before = begun.get("seconds", {}).get("fit", 0.0)
     if not quiet:
-        click.echo(f"{bunch.name}: {description_of(bunch.data)}", err=True)
-    with results.under_way(out, run), warnings_as_lines():
+        click.echo(f"{printable(bunch.name)}: {description_of(bunch.data)}", err=True)
+        print_columns(bunch.data, options["language"], err=True)
+    with results.under_way(out, run, replaces=replaces), warnings_as_lines(bunch.feature_names) as said:
         start = time.perf_counter()
         model.fit(items, must_link=links.must, cannot_link=links.cannot)
-        if bunch.feature_names is not None and not hasattr(model, "vectorizer_"):
+        if bunch.feature_names is not None and not (model.is_of_texts or hasattr(model, "columns_")):
             # So that predict finds these columns in another table.
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)
         run["seconds"] = {"fit": round(seconds_before + time.perf_counter() - start, 3)}
-        complete = results.write_results(out, model, bunch.item_names, run)
+        run["warnings"] = list(dict.fromkeys([*run.get("warnings", []), *said]))
+        names = proposed_names(model, items, bunch.item_names)
+        complete = results.write_results(out, model, bunch.item_names, names, run)
     page = write_report(out, model, bunch, run) if options["report"] else None
     if not quiet:
-        print_summary(model, bunch.target)
-        click.echo(f"\nResults: {out}/" + (f"\nReport:  {page}" if page is not None else ""))
+        print_summary(model, bunch.target, names)
+        click.echo(f"\nResults: {printable(out)}/")
+        if page is not None:
+            click.echo(f"Report:  {printable(page)}")
     if not complete:
-        click.echo(f"Stopped early; 'ddclust resume {out}' goes on.", err=True)
+        click.echo(f"Stopped early; 'ddclust resume {printable(out)}' goes on.", err=True)
         click.get_current_context().exit(INTERRUPTED)
 
 
 def _in_blocks(data: Any) -> Any:
     """An array that is read and shuffled in blocks."""
+    import numpy as np
+
     from ddclust.data.items import BlockItems
 
-    if not hasattr(data, "dtype") or hasattr(data, "indptr"):
-        raise ValueError("--blocks is for arrays; texts and sparse matrices are in memory anyway.")
+    if not isinstance(data, np.ndarray):
+        raise ValueError("--blocks is for arrays; tables, texts and sparse matrices are in memory anyway.")
     return BlockItems(data)
 
 
@@ -191,7 +242,9 @@ def _links(options: Mapping[str, Any], item_names: Sequence[str]) -> Links:
     from ddclust.datasets import read_pairs
 
     must, cannot = (
-        None if options[name] is None else read_pairs(options[name], item_names)
+        None
+        if options[name] is None
+        else read_pairs(options[name], item_names, max_bytes=options["max_bytes"])
         for name in ("must_link", "cannot_link")
     )
     return checked_links(

@@ -6,6 +6,8 @@ Only this package reads arguments and prints. Heavy imports wait inside the comm
 from __future__ import annotations
 
 import contextlib
+import faulthandler
+import io
 import sys
 from typing import Any
 
@@ -17,7 +19,9 @@ from ddclust.cli.errors import INTERRUPTED, USAGE_ERROR, one_sentence
 from ddclust.cli.evaluate import evaluate
 from ddclust.cli.explain import explain
 from ddclust.cli.fit import fit, resume
+from ddclust.cli.options import in_options
 from ddclust.cli.predict import predict
+from ddclust.cli.printing import PrintableStream
 from ddclust.cli.report import report
 from ddclust.cli.runs import runs
 from ddclust.cli.scan import scan
@@ -43,17 +47,31 @@ Example:
 class FriendlyGroup(click.Group):
     """Lists commands by section, and turns expected errors into one sentence and exit code 2, Ctrl-C into 130."""
 
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """Parse the arguments and run the command. A crash, by a data file that shrinks say, tells where it was."""
+        with contextlib.suppress(
+            io.UnsupportedOperation, RuntimeError
+        ):  # there is no standard error to tell it to
+            faulthandler.enable()
+        notes = PrintableStream(TolerantStream(sys.stderr))  # that nobody reads them stops nothing
+        with contextlib.redirect_stderr(notes):
+            try:
+                return super().main(*arguments, **settings)
+            except OSError as error:  # standard output is full, and it is the help that does not fit
+                click.echo(f"Error: {one_sentence(error)}", err=True)
+                sys.exit(USAGE_ERROR)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            with contextlib.redirect_stderr(
-                TolerantStream(sys.stderr)
-            ):  # notes that nobody reads stop nothing
+            output: Any = None if sys.stdout is None else PrintableStream(sys.stdout)  # None if it was closed
+            with contextlib.redirect_stdout(output):
                 return super().invoke(ctx)
         except BrokenPipeError:  # the reader of the output, such as head, has seen enough; click ends quietly
             raise
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:
-            click.echo(f"Error: {one_sentence(error)}", err=True)
+            command = self.commands.get(ctx.invoked_subcommand or "")
+            click.echo(f"Error: {in_options(one_sentence(error), command)}", err=True)
             ctx.exit(USAGE_ERROR)
         except KeyboardInterrupt:
             click.echo("\nInterrupted.", err=True)

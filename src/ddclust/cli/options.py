@@ -7,6 +7,7 @@ the registries and with the signature of DDC.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 CLUSTERS, TRAINING, DATA, OUTPUT = "Clusters", "Training", "Data", "Output"
 SECTIONS = (CLUSTERS, TRAINING, DATA, OUTPUT)  # in the order of the help
 LARGEST_SEED = 2**32 - 1
+# The words of a message that may be names of parameters; what is quoted is data.
+_WORDS = re.compile(r"""(?<!\w)'(?:[^'\\]|\\.)*'|"[^"]*"|(?<![\w.])(?P<name>[a-z_]+)\b(?P<set>=(?=\S))?""")
 
 
 def _as_given(value: Any) -> Any:
@@ -60,15 +63,19 @@ class Row:
 
     def checked(self, value: Any) -> Any:
         """A value that was stored, as the command line would give it."""
-        return click.types.convert_type(self.type, self.default)(value)
+        as_typed = value if value is None or isinstance(value, bool) else str(value)
+        return click.types.convert_type(self.type, self.default)(as_typed)
 
 
 class SectionOption(click.Option):
-    """An option that stands under the title of its section in the help."""
+    """An option that stands under the title of its section in the help, and the parameter that it sets, if any."""
 
-    def __init__(self, *arguments: Any, section: str = OUTPUT, **settings: Any) -> None:
+    def __init__(
+        self, *arguments: Any, section: str = OUTPUT, parameter: str | None = None, **settings: Any
+    ) -> None:
         super().__init__(*arguments, **settings)
         self.section = section
+        self.parameter = parameter
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """The default and the like, without the range of numbers; an error gives it where it matters."""
@@ -93,6 +100,32 @@ class SectionCommand(click.Command):
                 formatter.write_dl(records[section])
 
 
+def in_options(message: str, command: click.Command | None) -> str:
+    """A message of the library in which parameters have the names of the command's options.
+
+    Examples
+    --------
+    >>> row = Row(("--text",), "text_column", DATA, "")
+    >>> command = with_rows(row)(click.command("fit")(print))
+    >>> in_options("text_column='a' does not apply to 'my text_column=a.npy'.", command)
+    "--text 'a' does not apply to 'my text_column=a.npy'."
+    """
+    flags = {
+        option.parameter.rpartition(".")[2]: max(option.opts, key=len)
+        for option in (command.params if command is not None else ())
+        if isinstance(option, SectionOption) and option.parameter is not None
+    }
+
+    def translated(match: re.Match[str]) -> str:
+        name, is_set = match["name"], match["set"]
+        # A bare word such as "language" is English, one such as "n_init" is not.
+        if name not in flags or not (is_set or "_" in name):
+            return match[0]
+        return flags[name] + (" " if is_set else "")
+
+    return _WORDS.sub(translated, message)
+
+
 def with_rows(*rows: Row) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator that gives a command the options of these rows."""
 
@@ -105,6 +138,7 @@ def with_rows(*rows: Row) -> Callable[[Callable[..., None]], Callable[..., None]
                 row.name,
                 cls=SectionOption,
                 section=row.section,
+                parameter=row.parameter,
                 help=row.help,
                 type=row.type,
                 show_default=row.shown_default,
@@ -134,6 +168,20 @@ def _sizes(text: str) -> list[float] | str:
         ) from None
 
 
+def _names(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _kinds(text: str) -> dict[str, str]:
+    """What --kind says of columns."""
+    pairs = [part.rpartition("=") for part in _names(text)]
+    wrong = next((kind for name, _, kind in pairs if not name.strip()), None)
+    if wrong is not None:
+        raise ValueError(f"--kind {wrong!r} names no column; say COLUMN=KIND, such as zip=category.")
+    return {name.strip(): kind.strip() for name, _, kind in pairs}
+
+
 # How to read DATA: parameters of ddclust.datasets.load.
 DATA_TABLE = _table(
     Row(
@@ -158,6 +206,30 @@ DATA_TABLE = _table(
         metavar="COLUMN",
     ),
     Row(
+        ("--columns",),
+        "value_columns",
+        DATA,
+        "The only columns of a table to cluster.  [default: all but --id, --truth and --drop]",
+        metavar="COLUMN,...",
+        convert=_names,
+    ),
+    Row(
+        ("--drop",),
+        "drop_columns",
+        DATA,
+        "Columns of a table that are not clustered.",
+        metavar="COLUMN,...",
+        convert=_names,
+    ),
+    Row(
+        ("--kind",),
+        "kinds",
+        DATA,
+        "What columns of a table are, where the guess is wrong: number, category, boolean, date, text or id.",
+        metavar="COLUMN=KIND,...",
+        convert=_kinds,
+    ),
+    Row(
         ("--size",),
         "image_size",
         DATA,
@@ -174,8 +246,21 @@ DATA_TABLE = _table(
         type=click.Choice(["auto", "grey", "rgb"]),
         default="auto",
     ),
+    Row(
+        ("--max-bytes",),
+        "max_bytes",
+        DATA,
+        "Refuse data that take more memory than this, such as 8e9.  [default: 4 GiB, at most half of the memory]",
+        type=click.FloatRange(min=1),
+        metavar="BYTES",
+    ),
 )
-COLUMN_ROWS = tuple(DATA_TABLE[name] for name in ("text", "id", "truth"))
+# What every command that reads data has.
+MAX_BYTES = DATA_TABLE["max_bytes"]
+COLUMN_ROWS = (*(DATA_TABLE[name] for name in ("text", "id", "truth")), MAX_BYTES)
+CHOICE_ROWS = tuple(
+    DATA_TABLE[name] for name in ("columns", "drop", "kind")
+)  # a fitted model knows its columns
 IMAGE_ROWS = tuple(DATA_TABLE[name] for name in ("size", "colour"))
 
 BALANCE_HELP = (
@@ -184,6 +269,18 @@ BALANCE_HELP = (
 )
 # How to cluster: parameters of DDC.
 MODEL_TABLE = _table(
+    Row(
+        ("--encoder",),
+        "encoder",
+        DATA,
+        "What turns texts or images into vectors first: minilm or static for texts, efficientnet for photographs, or a"
+        " folder with a model. auto takes one that is installed for texts and for images in colour; none learns from words"
+        " or pixels.",
+        type=str,
+        default="auto",
+        metavar="NAME",
+        convert=lambda name: None if name == "none" else name,
+    ),
     Row(
         ("--language",),
         "language",
@@ -206,7 +303,8 @@ MODEL_TABLE = _table(
         ("--merge-into",),
         "n_final",
         CLUSTERS,
-        "After training, merge the K clusters down to N, the two with the smallest divergence at a time.",
+        "After training, merge the K clusters down to N, the two with the smallest divergence at a time."
+        "  [default: images and dense vectors are divided further than asked, and merged into K; N = K trains K as they are]",
         type=click.IntRange(min=1),
         metavar="N",
     ),
@@ -249,6 +347,15 @@ MODEL_TABLE = _table(
         metavar="N",
     ),
     Row(
+        ("--anchor",),
+        "anchor",
+        CLUSTERS,
+        "Whether a Gaussian mixture is asked first: if it explains dense vectors, the network learns its clusters.",
+        type=click.Choice(["auto", "none"]),
+        default="auto",
+        convert=lambda name: None if name == "none" else name,
+    ),
+    Row(
         ("--network",),
         "network.kind",
         CLUSTERS,
@@ -260,8 +367,8 @@ MODEL_TABLE = _table(
         ("--init",),
         "network.init",
         CLUSTERS,
-        "Initialisation of the output layer: near zero (soft), or as in the paper (he).",
-        type=click.Choice(["soft", "he"]),
+        "Initialisation of the output layer: near zero (soft), as in the paper (he), or by the kind of network (auto).",
+        type=click.Choice(["auto", "soft", "he"]),
         default="soft",
     ),
     Row(
@@ -345,6 +452,14 @@ MODEL_TABLE = _table(
         metavar="NAME",
     ),
     Row(
+        ("--precision",),
+        "precision",
+        TRAINING,
+        "Precision of the network in training; bfloat16 is faster where the processor has it.",
+        type=click.Choice(("auto", "float32", "bfloat16")),
+        default="float32",
+    ),
+    Row(
         ("--seed",),
         "random_state",
         TRAINING,
@@ -359,7 +474,9 @@ MODEL_TABLE = _table(
 def data_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
     """What options about the data say to :func:`ddclust.datasets.load`; absent options keep its defaults."""
     return {
-        str(row.parameter): options[name] for name, row in DATA_TABLE.items() if options.get(name) is not None
+        str(row.parameter): row.convert(options[name])
+        for name, row in DATA_TABLE.items()
+        if options.get(name) is not None
     }
 
 
@@ -387,7 +504,9 @@ def model_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
     return parameters | {name: classes[name](**given) for name, given in fields.items()}
 
 
-def model_of(options: Mapping[str, Any], *, checkpoint_dir: Path | None = None, verbose: bool = False) -> DDC:
+def model_of(
+    options: Mapping[str, Any], *, checkpoint_dir: Path | None = None, verbose: bool | str = "auto"
+) -> DDC:
     """The estimator that options of the command line describe."""
     from ddclust import DDC
 
@@ -427,5 +546,5 @@ DATA is one of these:
   .npz                    such an array called X, or a sparse matrix;
                           known classes may be called y
   .csv .tsv .parquet      a table with a row per item: numbers,
-                          or texts with --text
+                          words, dates; or texts with --text
   .txt .jsonl             a text, or an object, per line"""

@@ -16,40 +16,59 @@ from ddclust.cli.options import (
     MODEL_TABLE,
     NAMES,
     OUTPUT,
+    Row,
     SectionCommand,
     out_option,
     with_rows,
 )
-from ddclust.cli.printing import warnings_as_lines
+from ddclust.cli.printing import print_data, warnings_as_lines
 
 
 @click.command(
     cls=SectionCommand,
     short_help="Assign new items to the clusters of a fit.",
-    help="Assign each item of DATA to a cluster of the model in FOLDER, a result or model folder.\n\n"
-    + DATA_HELP,
+    help="Assign each item of DATA to a cluster of the model in FOLDER, a result or model folder. Besides what is listed"
+    " here, DATA may be one or several image files or, in quotes, texts.\n\n" + DATA_HELP,
 )
 @FOLDER
-@click.argument("data")
-@with_rows(*COLUMN_ROWS, replace(MODEL_TABLE["device"], section=OUTPUT))
+@click.argument("data", nargs=-1, required=True)
+@with_rows(
+    *COLUMN_ROWS,
+    Row(
+        ("--reject",),
+        "reject",
+        OUTPUT,
+        "Refuse items that the model does not know: too little confidence, or unlike the items of the fit. Their cluster is"
+        " -1. SHARE of items like those of the fit may be refused, such as 0.05.",
+        type=click.FloatRange(0, 1, max_open=True),
+        metavar="SHARE",
+    ),
+    replace(MODEL_TABLE["device"], section=OUTPUT),
+)
 @out_option("A .csv file for the result.  [default: standard output]")
 @NAMES
 def predict(
-    folder: Path, data: str, out: Path | None, names: Path | None, device: str, **options: Any
+    folder: Path,
+    data: tuple[str, ...],
+    out: Path | None,
+    names: Path | None,
+    device: str,
+    reject: float | None,
+    **options: Any,
 ) -> None:
     """Assign new items with a fitted model."""
     refuse_existing(out)
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"There is no folder {str(out.parent)!r} for {out.name!r}; make it first.")
-    from ddclust.results import labels_table, read_names
+    from ddclust.results import labels_table, names_of_clusters
     from ddclust.storage.atomic import write_file
 
     model, bunch = load_model_and_data(folder, data, options, device)
-    cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters_)
+    cluster_names = names_of_clusters(folder, names, model)
     with warnings_as_lines():
-        vote, probabilities = model.vote(bunch.data)
+        vote, probabilities = model.vote(bunch.data, reject=reject)
     table = labels_table(bunch.item_names, vote, probabilities, cluster_names)
     if out is None:
-        click.echo(table, nl=False)
+        print_data(table)
     else:
         write_file(out, table.encode())

@@ -1,14 +1,17 @@
-"""What commands print: tables, notes, and warnings as lines."""
+"""What commands print: tables, notes, and warnings as lines, none of which can control the terminal."""
 
 from __future__ import annotations
 
 import math
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from ddclust.cli.options import in_options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,30 +20,104 @@ if TYPE_CHECKING:
     from ddclust.ddc import DDC
 
 SHOWN_SKIPPED = 5
+SHOWN_COLUMNS = 50
+# What moves the cursor, colours, renames or asks the terminal (C0, DEL, C1), or turns the direction of the text around.
+_LAYOUT = "\n\r\t"
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+_ESCAPES = {code: repr(chr(code))[1:-1] for code in _CONTROLS}
+_ESCAPES_IN_LINES = {code: text for code, text in _ESCAPES.items() if chr(code) not in _LAYOUT}
 
 
-def print_warning(message: object) -> None:
-    """Print a warning to standard error."""
-    click.echo(f"Warning: {message}", err=True)
+def printable(name: object) -> str:
+    r"""A name from outside, such as that of a file, on one line and without control characters.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31m\nb"), printable("\N{SEAL} caf\xe9")
+    ('a\\x1b[31m\\nb', '🦭 café')
+    """
+    return str(name).translate(_ESCAPES)
+
+
+class PrintableStream:
+    r"""A text stream that shows control characters as escapes, except for those that lay out lines and progress bars.
+
+    Whatever a command prints goes through one, since names of files, columns and clusters may hold anything.
+
+    Examples
+    --------
+    >>> import sys
+    >>> print("a\x1b[31m\rb\u202ec", file=PrintableStream(sys.stdout))
+    a\x1b[31m\rb\u202ec
+    """
+
+    # Without one, click writes to this stream whatever its encoding.
+    buffer = None
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        # A progress bar begins or ends with a carriage return; anywhere else it would overwrite the line.
+        inner = text.strip("\r")
+        before, _, after = text.partition(inner) if inner else (text, "", "")
+        inner = inner.translate(_ESCAPES_IN_LINES).replace("\r", "\\r")
+        encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        self.stream.write(before + inner.encode(encoding, "backslashreplace").decode(encoding) + after)
+        return len(text)
+
+
+def print_data(text: str) -> None:
+    """Print what is meant for other programs: exactly as it is, unless somebody looks at it."""
+    if isinstance(sys.stdout, PrintableStream) and not sys.stdout.isatty():
+        click.echo(text.encode(), file=sys.stdout.stream, nl=False)
+    else:
+        click.echo(text, nl=False)
+
+
+def print_warning(message: object) -> str:
+    """Print a warning to standard error, in the words of the command, and return it."""
+    context = click.get_current_context(silent=True)
+    command = None if context is None else context.command
+    warning = in_options(str(message), command)
+    click.echo(f"Warning: {warning}", err=True)
+    return warning
+
+
+def print_note(message: object) -> None:
+    """Print what a command decided by itself to standard error."""
+    click.echo(f"Note: {message}", err=True)
 
 
 @contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """Show warnings as lines on standard error, without file names and code."""
+def warnings_as_lines(column_names: Sequence[str] | None = None) -> Iterator[list[str]]:
+    """Show warnings as lines on standard error, without file names and code, and collect them."""
+    said: list[str] = []
+
+    def show(message: Any, *_: object, **__: object) -> None:
+        # Arrays that were read from a table have no names of columns; the reader has them.
+        named = message.with_names(column_names) if hasattr(message, "with_names") else message
+        said.append(print_warning(named))
+
     with warnings.catch_warnings():
         # Columns of tables are found by their names when they are read.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        warnings.showwarning = lambda message, *_, **__: print_warning(message)
-        yield
+        warnings.showwarning = show
+        yield said
 
 
 def print_notes(bunch: Bunch, *, quiet: bool) -> None:
     """Print what the reader of the data decided, unless ``quiet``, and which files it skipped."""
     for note in [] if quiet else bunch.notes:
-        click.echo(f"Note: {note}", err=True)
+        print_note(note)
     n_skipped = len(bunch.skipped)
     if n_skipped:
-        shown = "; ".join(f"{name}: {reason}" for name, reason in list(bunch.skipped.items())[:SHOWN_SKIPPED])
+        shown = "; ".join(
+            f"{printable(name)}: {reason}" for name, reason in list(bunch.skipped.items())[:SHOWN_SKIPPED]
+        )
         more = "; ..." if n_skipped > SHOWN_SKIPPED else ""
         count = (
             "1 file cannot be read and is"
@@ -54,17 +131,42 @@ def description_of(data: Any) -> str:
     """Number and form of the items, in words."""
     if not hasattr(data, "shape"):
         return f"{len(data):,} texts"
+    if isinstance(getattr(data, "dtype", None), str):
+        return f"a table of {data.shape[0]:,} rows and {data.shape[1]:,} columns"
     shape = " x ".join(map(str, data.shape[1:]))
     return f"{data.shape[0]:,} items of {shape} values" + (", sparse" if hasattr(data, "indptr") else "")
 
 
-def print_table(header: Sequence[object], rows: Sequence[Sequence[object]], *, left: bool = False) -> None:
+def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
+    """Print what the columns of a table are taken for, if it has more than plain numbers; gives whether it has."""
+    from ddclust.data.tables import Columns, Table
+
+    if not isinstance(data, Table):
+        return False
+    columns = Columns.of(data, language)
+    rows = columns.rows()
+    print_table(("column", "kind", "what is done", "gaps"), rows[:SHOWN_COLUMNS], left=True, err=err)
+    if len(rows) > SHOWN_COLUMNS:
+        click.echo(f"... and {len(rows) - SHOWN_COLUMNS:,} more columns", err=err)
+    if {column.kind for column in columns.used} == {"text"}:
+        names = ",".join(column.name for column in columns.used)
+        print_note(
+            f"The table has nothing but texts to cluster; --text {names} clusters them by all their words."
+        )
+    return True
+
+
+def print_table(
+    header: Sequence[object], rows: Sequence[Sequence[object]], *, left: bool = False, err: bool = False
+) -> None:
     """Print rows under a header, in columns that are aligned to the right or to the left."""
-    table = [[str(cell) for cell in row] for row in (header, *rows)]
+    table = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
     align = str.ljust if left else str.rjust
     for row in table:
-        click.echo("  ".join(align(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        click.echo(
+            "  ".join(align(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip(), err=err
+        )
 
 
 def print_runs(records: Sequence[dict[str, Any]], voters: Sequence[int]) -> None:
@@ -88,7 +190,7 @@ def print_runs(records: Sequence[dict[str, Any]], voters: Sequence[int]) -> None
     )
 
 
-def print_summary(model: DDC, truth: NDArray | None) -> None:
+def print_summary(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -> None:
     """Print the runs and the clusters of a fitted model, and its scores if classes are known."""
     import numpy as np
 
@@ -97,9 +199,14 @@ def print_summary(model: DDC, truth: NDArray | None) -> None:
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     click.echo()
     print_table(
-        ("cluster", "items", "mean confidence", "mean agreement"),
+        ("cluster", "items", "mean confidence", "mean agreement", "name"),
         [
-            (i, f"{size:,}", *((f"{x[model.labels_ == i].mean():.3f}" for x in measures) if size else "--"))
+            (
+                i,
+                f"{size:,}",
+                *((mean_cell(x[model.labels_ == i]) for x in measures) if size else "--"),
+                printable(names.get(i, "-")),
+            )
             for i, size in enumerate(sizes)
         ],
     )
@@ -108,8 +215,23 @@ def print_summary(model: DDC, truth: NDArray | None) -> None:
         click.echo(f"\nAgainst the known classes (never used in training): ACC {accuracy}, NMI {information}")
 
 
-def score_cells(truth: NDArray, labels: NDArray) -> tuple[str, ...]:
-    """ACC and NMI as text, "-" if no class is known."""
-    from ddclust.choosing.metrics import scores
+def mean_cell(shares: NDArray) -> str:
+    """The mean as text, "-" if there is none, as of the agreement of a single run."""
+    mean = float(shares.mean())
+    return "-" if math.isnan(mean) else f"{mean:.3f}"
 
-    return tuple("-" if math.isnan(score) else f"{score:.3f}" for score in scores(truth, labels))
+
+def score_cells(truth: NDArray, labels: NDArray, confidence: NDArray | None = None) -> tuple[str, ...]:
+    """ACC, NMI and, with confidences, ECE as text, "-" if no class is known."""
+    from ddclust.choosing.metrics import expected_calibration_error, known_classes, scores
+
+    found = [*scores(truth, labels)]
+    if confidence is not None:
+        codes = known_classes(truth)[0]
+        known = codes >= 0
+        found.append(
+            expected_calibration_error(codes[known], labels[known], confidence[known])
+            if known.any()
+            else math.nan
+        )
+    return tuple("-" if math.isnan(score) else f"{score:.3f}" for score in found)

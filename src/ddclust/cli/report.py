@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ddclust.cli.errors import USAGE_ERROR, one_sentence
-from ddclust.cli.inputs import load_data
-from ddclust.cli.options import FOLDER, NAMES, SectionCommand
-from ddclust.cli.printing import print_warning
+from ddclust.cli.inputs import load_data, with_max_bytes
+from ddclust.cli.options import FOLDER, MAX_BYTES, NAMES, SectionCommand, with_rows
+from ddclust.cli.printing import print_warning, printable
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
     from ddclust.ddc import DDC
+    from ddclust.results import RunFile
 
 
 @click.command(cls=SectionCommand, short_help="Make the report of a fit again.")
 @FOLDER
 @click.argument("data", required=False)
+@with_rows(MAX_BYTES)
 @NAMES
-def report(folder: Path, data: str | None, names: Path | None) -> None:
+def report(folder: Path, data: str | None, names: Path | None, max_bytes: float | None) -> None:
     """Make report.html again for the fit in FOLDER.
 
     DATA is what was clustered. By default it is looked for where it was.
@@ -36,19 +37,19 @@ def report(folder: Path, data: str | None, names: Path | None) -> None:
     model = open_model(folder)
     cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters_)
     data = data or data_argument(run)
-    bunch = load_data(data, run["options"])
+    bunch = load_data(data, with_max_bytes(run["options"], max_bytes))
     refuse_other_data(run, fingerprint(bunch.data), data, folder)
     page = write_report(folder, model, bunch, run, cluster_names)
     if page is None:
         click.get_current_context().exit(USAGE_ERROR)
-    click.echo(page)
+    click.echo(printable(page))
 
 
 def write_report(
     folder: Path,
     model: DDC,
     bunch: Bunch,
-    run: Mapping[str, Any],
+    run: RunFile,
     cluster_names: dict[int, str] | None = None,
 ) -> Path | None:
     """Write the page and return its path; if that fails, print why, since the results are there all the same."""
@@ -66,6 +67,9 @@ def write_report(
             class_names=bunch.target_names,
             cluster_names=cluster_names,
             command=shlex.join(run["command"]),
+            warnings=run.get("warnings", ()),
+            skipped=bunch.skipped,
+            image_folder=_image_folder(run),
         )
         content = page.encode("utf-8", "backslashreplace")
     except Exception as error:
@@ -73,3 +77,11 @@ def write_report(
         return None
     write_file(folder / REPORT_FILE, content)
     return folder / REPORT_FILE
+
+
+def _image_folder(run: RunFile) -> str | None:
+    """The folder that a fit read, which may hold images."""
+    from ddclust.results import data_argument
+
+    argument = data_argument(run)
+    return argument if Path(argument).is_dir() else None

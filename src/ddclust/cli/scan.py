@@ -12,6 +12,7 @@ from ddclust.cli.errors import resumable
 from ddclust.cli.inputs import folder_for, load_data
 from ddclust.cli.options import (
     BALANCE_HELP,
+    CHOICE_ROWS,
     CLUSTERS,
     COLUMN_ROWS,
     DATA_HELP,
@@ -24,16 +25,18 @@ from ddclust.cli.options import (
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import print_table, warnings_as_lines
+from ddclust.cli.printing import print_table, printable, warnings_as_lines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ddclust.scan import Row as ScanRow
     from ddclust.scan import Scan
 
 _NUMBER = click.IntRange(min=2)
 _ROWS = (
     *COLUMN_ROWS,
+    *CHOICE_ROWS,
     *IMAGE_ROWS,
     Row(("--from",), None, CLUSTERS, "Smallest number of clusters.", type=_NUMBER, default=2, metavar="N"),
     Row(("--to",), None, CLUSTERS, "Largest number of clusters.", type=_NUMBER, default=20, metavar="N"),
@@ -44,7 +47,7 @@ _ROWS = (
     MODEL_TABLE["neighbors"],
     replace(MODEL_TABLE["runs"], help="Runs for each number of clusters.", type=_NUMBER, default=6),
     replace(MODEL_TABLE["max_iter"], default=1000),
-    *(MODEL_TABLE[name] for name in ("learning_rate", "jobs", "device", "seed", "language")),
+    *(MODEL_TABLE[name] for name in ("learning_rate", "jobs", "device", "seed", "language", "encoder")),
 )
 
 
@@ -71,27 +74,30 @@ def scan(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
     out = folder_for(data, "scan") if out is None else out
     model = model_of(options, verbose=not quiet)
 
-    def show(row: dict[str, Any]) -> None:
+    def show(row: ScanRow) -> None:
         if not quiet:
             click.echo(f"k = {row['k']}: stability {row['stability']:.3f}", err=True)
 
-    with resumable(out), warnings_as_lines():
+    with resumable(out), warnings_as_lines(bunch.feature_names):
         found = scan_numbers(bunch.data, range(first, last + 1), model=model, folder=out, on_row=show)
     if not quiet:
         print_table(TABLE_COLUMNS, [table_row(row) for row in found.rows])
         _print_recommendation(found, bunch.target)
-        click.echo(f"Results: {out}/")
+        click.echo(f"Results: {printable(out)}/")
 
 
 def _print_recommendation(found: Scan, truth: NDArray | None) -> None:
     from ddclust.choosing.metrics import known_classes
 
     advice = found.recommendation
-    answer = (
-        "Unclear"
-        if advice.n_clusters is None
-        else f"Recommended: {advice.n_clusters} clusters (confidence {advice.confidence:.2f})"
-    )
+    answer = "Unclear"
+    if advice.n_clusters is not None:
+        how_sure = (
+            "one pair of runs for each number, too few for a confidence"
+            if advice.confidence is None
+            else f"confidence {advice.confidence:.2f}, by {advice.n_pairs} pairs of runs for each number"
+        )
+        answer = f"Recommended: {advice.n_clusters} clusters ({how_sure})"
     click.echo(f"\n{answer}: {advice.reason}.")
     if truth is not None:
         click.echo(f"The data has {len(known_classes(truth)[1])} known classes, which were not used.")
