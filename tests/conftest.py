@@ -5,6 +5,12 @@ import pytest
 from sklearn.datasets import make_blobs
 
 
+@pytest.fixture(autouse=True)
+def no_encoder_by_default(monkeypatch):
+    """What is installed beside the tests changes nothing in them."""
+    monkeypatch.setattr("ddclust.encoders.choice.installed_encoder", lambda kind: None)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -10,8 +10,10 @@ import ddclust
 PACKAGE = Path(ddclust.__file__).parent
 ROOMS = [
     "progress",
+    "workers",
     "storage",
     "data",
+    "encoders",
     "datasets",
     "objective",
     "networks",
@@ -27,6 +29,7 @@ ROOMS = [
     "ddc",
     "baselines",
     "reading",
+    "naming",
     "results",
     "compare",
     "show",
