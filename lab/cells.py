@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from sklearn.utils import Bunch
 
+from ddclust.storage.json_files import as_json
 from lab.parameters import Params, in_full
 
 BUDGETS = ("quick", "standard", "paper")
@@ -143,7 +144,7 @@ class Cell:
 
     def protocol(self) -> dict[str, Any]:
         """Everything that the result depends on, apart from the data and the versions of libraries."""
-        return json.loads(json.dumps({"n_clusters": self.n_clusters, **self.work.protocol()}))
+        return as_json({"n_clusters": self.n_clusters, **self.work.protocol()})
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ddclust.datasets import DataError
+from ddclust.objective.precision import PRECISIONS
 from lab import bench as _bench
 from lab.cells import BUDGETS, Cell
 from lab.experiments import EXPERIMENTS, declared
@@ -136,13 +137,20 @@ def page(out: Path) -> None:
 
 @main.command()
 @click.option("--reading", type=click.Choice(list(READINGS)), help="By default all readings.")
+@click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    default="bfloat16",
+    show_default=True,
+    help="Of the network.",
+)
 @click.option("--seeds", default="0-19", show_default=True, help="A seed, or the first and the last.")
 @click.option(
     "--jobs", type=click.IntRange(1), help="Runs at a time, each on one core. By default all cores."
 )
 @out_option
-def pool(reading: str | None, seeds: str, jobs: int | None, out: Path) -> None:
-    """Make single runs of the paper's protocol at size (docs/paper-protocol.md), in float32.
+def pool(reading: str | None, precision: str, seeds: str, jobs: int | None, out: Path) -> None:
+    """Make single runs of the paper's protocol at size (docs/paper-protocol.md).
 
     Runs that are done are left alone, and runs that were stopped go on.
     """
@@ -152,7 +160,7 @@ def pool(reading: str | None, seeds: str, jobs: int | None, out: Path) -> None:
     except ValueError:
         raise click.UsageError(f"--seeds takes a seed or a range such as 0-19, not {seeds!r}.") from None
     cells = [
-        pool_cell(name, seed, "float32")
+        pool_cell(name, seed, precision)
         for seed in range(first, last + 1)
         for name in ([reading] if reading else READINGS)
     ]

@@ -176,8 +176,9 @@ def numbers_of_clusters(bunch: Bunch, fit: None, *, ks: list[int], n_init: int, 
     found = scan(bunch.data, ks, model=DDC(n_init=n_init, max_iter=max_iter, random_state=0))
     advice = found.recommendation
     said = "unclear" if advice.n_clusters is None else f"{advice.n_clusters} clusters"
+    sure = "no confidence" if advice.confidence is None else f"confidence {advice.confidence:.2f}"
     facts = {
-        "said": f"The scan says: {said} (confidence {advice.confidence:.2f}); {advice.reason}.",
+        "said": f"The scan says: {said} ({sure}, {advice.n_pairs} pairs of runs); {advice.reason}.",
         "rows": found.rows,
     }
     return plots.scan(found), facts

@@ -6,13 +6,13 @@ copied; what has been taken over before stays as it is.
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from ddclust.storage.atomic import write_json
+from ddclust.storage.json_files import PLAIN, read_json
 from lab.data import load_data
 from lab.experiments.pool import ITERATIONS, READINGS, pool_cell
 from lab.paths import Place
@@ -32,7 +32,7 @@ MADE_BY = {
 def main(folder: Path) -> None:
     place, data = Place(), description_of(load_data("mnist"))
     for file in sorted(folder.glob(f"*-{ITERATIONS}/*/result.json")):
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = read_json(file, PLAIN, remedy="make the run again")
         if found["reading"] not in READINGS:
             continue
         cell = pool_cell(found["reading"], found["seed"], found["precision"])

@@ -117,10 +117,13 @@ BASE: Params = {
     "callbacks": None,
 }
 
+# Parameters that results before them do not name: they were float32, and without an anchor.
+NEWER = {"precision", "anchor"}
+
 
 def in_full(changes: Params) -> dict[str, Any]:
-    """All parameters of a fit, those that are not named as in the paper's method."""
-    unknown = set(changes) - set(BASE)
+    """All parameters of a fit, those that are not named as in the paper's method; newer ones where they are named."""
+    unknown = set(changes) - set(BASE) - NEWER
     if unknown:
         raise ValueError(f"These are no parameters of a fit: {', '.join(sorted(unknown))}.")
     return {**BASE, **changes}
@@ -138,6 +141,7 @@ def model_of(
     """The estimator with these parameters."""
     full = in_full(params)
     values = {name: from_plain(_without_equal_starts(value), TYPES) for name, value in full.items()}
+    values.setdefault("anchor", None)
     return DDC(
         n_clusters,
         **values | {"network": network_factory(params) or values["network"]},

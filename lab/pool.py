@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from math import comb
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from ddclust.choosing.consensus import majority_vote
+from ddclust.data.readers.arrays import open_npz
 from ddclust.storage.atomic import write_json
 from lab.cells import Cell
 from lab.data import load_data
@@ -73,8 +73,8 @@ def pools(place: Place) -> list[Pool]:
     """All runs on disk, by reading and precision."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for file in sorted((place.results("paper", "pool") / "mnist").glob("*/*.json")):
-        result = json.loads(file.read_text(encoding="utf-8"))
-        if "run" in result:
+        result = read_result(file)
+        if result is not None and "run" in result:
             protocol = result["protocol"]
             found.setdefault((protocol["reading"], protocol["precision"]), []).append(result)
     return [Pool(*key, results) for key, results in found.items()]
@@ -145,7 +145,7 @@ def _write_vote(pool: Pool, place: Place) -> None:
     is_counted = known is not None and known["facts"]["seeds"] == seeds
     if is_counted or len(seeds) < N_VOTE or not all(one.exists() for one in labels):
         return
-    voted = majority_vote([np.load(one)["labels"].astype(np.int64) for one in labels])
+    voted = majority_vote([open_npz(one)["labels"].astype(np.int64) for one in labels])
     result = {
         "cell": f"{pool.cell(seeds[0]).key.rpartition('/')[0]}/{file.stem}",
         "budget": "paper",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,13 @@ from ddclust.choosing.consensus import count_votes
 from ddclust.choosing.metrics import clustering_accuracy, nmi
 from ddclust.choosing.selection import agreement
 from ddclust.compare import comparison
+from ddclust.compare.table import Row
 from ddclust.data.items import fingerprint
+from ddclust.data.readers.arrays import open_npz
 from ddclust.ddc import DDC
 from ddclust.snapshots import SnapshotSeries
 from ddclust.storage.atomic import locked, write_file, write_json
+from ddclust.storage.json_files import PLAIN, checked, read_json
 from ddclust.training.record import Outcome
 from lab.cells import Cell, Fits, Picture, Reference, Run, Study, Work, fits_key
 from lab.data import is_at_hand, load_data
@@ -76,12 +78,33 @@ def state(cell: Cell, place: Place) -> State:
     return "begun" if _work_folder(cell, place).exists() else "waiting"
 
 
+class ResultFile(TypedDict):
+    """What a result may have; it depends on the kind of work."""
+
+    command: NotRequired[str]
+    provenance: NotRequired[dict[str, Any]]
+    cell: NotRequired[str]
+    protocol: NotRequired[dict[str, Any]]
+    data: NotRequired[dict[str, Any]]
+    summary: NotRequired[dict[str, dict[str, Any]]]
+    repetitions: NotRequired[list[dict[str, Any]]]
+    rows: NotRequired[list[Row]]
+    run: NotRequired[dict[str, Any]]
+    history: NotRequired[list[dict[str, int | float]]]
+    curve: NotRequired[list[dict[str, int | float]]]
+    facts: NotRequired[dict[str, Any]]
+    figures: NotRequired[list[dict[str, Any]]]  # of a benchmark
+
+
 def read_result(file: Path) -> dict[str, Any] | None:
-    """What a cell has left behind, or None."""
+    """What a cell or a benchmark has left behind, or None."""
+    remedy = "remove it, and make the cell again"
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        found = read_json(file, PLAIN, remedy=remedy)
     except FileNotFoundError:
         return None
+    checked(found, ResultFile, what=repr(str(file)), remedy=remedy)
+    return found
 
 
 def run_cell(cell: Cell, place: Place, *, n_jobs: int = -1, verbose: bool = False) -> dict[str, Any]:
@@ -171,8 +194,6 @@ def _fits(job: Job, fits: Fits) -> dict[str, Any]:
 
 def _run(job: Job, run: Run) -> dict[str, Any]:
     """A single run: its loss and scores at its end, and along the way. Its labels stay among the work in progress."""
-    if run.precision != "float32":
-        raise ValueError(f"Runs in {run.precision} cannot be made by this version of ddclust, only float32.")
     model = model_of(
         run.params,
         job.cell.n_clusters,
@@ -180,7 +201,8 @@ def _run(job: Job, run: Run) -> dict[str, Any]:
         checkpoint_dir=job.folder / "checkpoints",
         n_jobs=1,
         verbose=job.verbose,
-    ).fit(job.bunch.data)
+    ).set_params(precision=run.precision)
+    model.fit(job.bunch.data)
     record = model.runs_[0]
     if record["outcome"] in ("interrupted", "waiting"):
         raise KeyboardInterrupt
@@ -244,13 +266,13 @@ def _fitted(job: Job, fits: Fits, number: int) -> Fitted:
     if not arrays_file.exists():
         _fit(job, fits, number, folder)
     model = DDC.load(folder / "model", network=network_factory(fits.params))
-    with np.load(arrays_file, allow_pickle=False) as saved:
-        taken = [
-            SnapshotSeries(*(saved[f"{name}{run}"] for name in SnapshotSeries._fields))
-            for run in range(len(saved["labels"]))
-            if f"epochs{run}" in saved
-        ]
-        return Fitted(model, saved["labels"], taken)
+    saved = open_npz(arrays_file)
+    taken = [
+        SnapshotSeries(*(saved[f"{name}{run}"] for name in SnapshotSeries._fields))
+        for run in range(len(saved["labels"]))
+        if f"epochs{run}" in saved
+    ]
+    return Fitted(model, saved["labels"], taken)
 
 
 def _fit(job: Job, fits: Fits, number: int, folder: Path) -> None:

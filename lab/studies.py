@@ -10,9 +10,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils import Bunch
 
+from ddclust.baselines.itc import ITC
 from ddclust.choosing.consensus import majority_vote
 from ddclust.choosing.metrics import nmi
 from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
@@ -43,6 +49,50 @@ def k_means(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, An
     k = len(np.unique(bunch.target))
     models = [KMeans(k, n_init=n_init, random_state=seed) for seed in range(seeds)]
     return {"scores": [scores(bunch.target, model.fit_predict(X)) for model in models]}
+
+
+def separation(bunch: Bunch, fit: Fitted) -> dict[str, Any]:
+    """How well two classes of crops are found, what the clusters follow instead, and how well they can be learnt.
+
+    ``by_photo`` is the NMI of the clusters and the photographs that the crops come from, ``brightness`` the ACC of the
+    clusters of the mean brightness alone. ``learnt`` is the accuracy of a classifier on photographs that it has not seen.
+    """
+    X = bunch.data.reshape(len(bunch.data), -1).astype(np.float64) / 255
+    brightness = X.mean(axis=1, keepdims=True)
+    k_means = KMeans(2, n_init=10, random_state=0)
+    itc = ITC(2, density="knn", random_state=0).fit_predict(X)
+    found = {
+        "ddc": fit.labels[0],
+        "k-means": k_means.fit_predict(StandardScaler().fit_transform(X)),
+        "itc-knn": itc,
+        "brightness": k_means.fit_predict(brightness),
+    }
+    learner = make_pipeline(StandardScaler(), PCA(40, random_state=0), SVC())
+    learnt = cross_val_score(learner, X, bunch.target, groups=bunch.photo, cv=GroupKFold(5))
+    return {
+        "scores": {
+            name: scores(bunch.target, labels) | {"by_photo": round(nmi(bunch.photo, labels), 4)}
+            for name, labels in found.items()
+        },
+        "runs": described_runs(fit, bunch.target),
+        "learnt": mean_and_sd(learnt.tolist()),
+        "photos": len(np.unique(bunch.photo)),
+    }
+
+
+def gaussian_mixture(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:
+    """A Gaussian mixture for each seed, on standardised features; of the covariances the one with the lowest BIC."""
+    X = StandardScaler().fit_transform(bunch.data.reshape(len(bunch.data), -1))
+    k = len(np.unique(bunch.target))
+    found = []
+    for seed in range(seeds):
+        models = [
+            GaussianMixture(k, covariance_type=kind, n_init=n_init, reg_covar=1e-4, random_state=seed).fit(X)
+            for kind in ("full", "tied", "diag", "spherical")
+        ]
+        best = min(models, key=lambda model: model.bic(X))
+        found.append(scores(bunch.target, best.predict(X)) | {"covariance": best.covariance_type})
+    return {"scores": found}
 
 
 # --- restarts: what several runs, halving and the vote are worth ----------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import warnings
@@ -14,6 +13,7 @@ from ddclust import DDC, DDCLoss
 from ddclust.choosing.metrics import clustering_accuracy
 from ddclust.datasets import load_circles
 from ddclust.networks import MLP, ConvNet
+from ddclust.storage.json_files import parsed
 from ddclust.training.inference import CHUNK
 from lab.benchmarks.measure import PEAK, ratio, seconds, summary
 
@@ -72,7 +72,8 @@ print(json.dumps({{"peak": peak(), "data": X.nbytes / 2**20}}))
 def memory() -> list[dict]:
     rows = []
     for n in (20_000, 70_000, 280_000):
-        result = json.loads(subprocess.check_output([sys.executable, "-W", "ignore", "-c", MEMORY, str(n)]))
+        printed = subprocess.check_output([sys.executable, "-W", "ignore", "-c", MEMORY, str(n)])
+        result = parsed(printed, dict[str, float], what="What the fit printed", remedy="see its output")
         beyond = round(result["peak"] - result["data"], 1)
         rows.append(
             {

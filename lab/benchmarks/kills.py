@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-TORTURE = Path(__file__).parents[2] / "tests" / "torture.py"
+from ddclust.storage.json_files import PLAIN, parsed
+
+TESTS = Path(__file__).parents[2] / "tests"
 
 
 def kills(n: int, *options: str) -> dict:
     """SIGKILL at random moments; lost means that the end differs from an undisturbed fit's."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, TORTURE, folder, "--kills", str(n), *options]
-        result = json.loads(subprocess.check_output(command).splitlines()[-1])
-    return row(result["kills"], result["in the middle of a write"], result["same"], options)
+        command = [sys.executable, "-m", "torture.kills", folder, "--kills", str(n), *options]
+        printed = subprocess.check_output(command, cwd=TESTS).splitlines()[-1]
+        result = parsed(printed, PLAIN, what="What the test printed", remedy="see its output")
+    return row(result["kills"], result["in the middle of a write"], not result["failures"], options)
 
 
 def row(n: int, torn: int, same: bool, options: tuple[str, ...]) -> dict:
@@ -26,4 +28,4 @@ def row(n: int, torn: int, same: bool, options: tuple[str, ...]) -> dict:
 
 def figures() -> list[dict]:
     """What the benchmark measures."""
-    return [kills(60), kills(20, "--eliminate"), kills(6, "--jobs", "2")]
+    return [kills(60), kills(20, "--halving"), kills(6, "--jobs", "2")]

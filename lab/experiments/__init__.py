@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from lab.cells import Cell
+from lab.experiments.ablation import ablation
 from lab.experiments.beyond import beyond
 from lab.experiments.figures import figures
 from lab.experiments.pool import pool
-from lab.experiments.studies import choosing, defaults, restarts
+from lab.experiments.seals import seals
+from lab.experiments.studies import choosing, defaults, merging, regrouping, restarts, tables
 from lab.experiments.tables import divergences, readings, table1, table2
 
 EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
@@ -16,10 +18,15 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "readings": readings,
     "table1": table1,
     "beyond": beyond,
+    "ablation": ablation,
     "table2": table2,
     "divergences": divergences,
+    "seals": seals,
     "figures": figures,
     "defaults": defaults,
+    "merging": merging,
+    "regrouping": regrouping,
+    "tables": tables,
     "restarts": restarts,
     "selection": choosing,
 }

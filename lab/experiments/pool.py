@@ -17,7 +17,7 @@ READINGS: dict[str, Params] = {
 }
 # (reading, precision of the convolutions) -> number of runs, from seed 0 on
 SEEDS = {
-    ("he-after-squared_median", "bfloat16"): 20,
+    ("he-after-squared_median", "bfloat16"): 60,
     ("he-before-median", "bfloat16"): 20,
     ("he-after-squared_median", "float32"): 6,
 }

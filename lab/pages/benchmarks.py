@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from lab.pages.markdown import table, write_page
 from lab.paths import Place
+from lab.runner import read_result
 
 INTRODUCTION = """# Benchmarks
 
@@ -20,7 +20,7 @@ def write_benchmarks(place: Place) -> bool:
     """Write BENCHMARKS.md, if there are results."""
     files = sorted(place.benchmark("").parent.glob("*.json"))
     if files:
-        text = "\n".join([INTRODUCTION, *(_section(json.loads(file.read_text())) for file in files)])
+        text = "\n".join([INTRODUCTION, *(_section(result) for result in map(read_result, files) if result)])
         write_page(place.benchmarks_page, text)
     return bool(files)
 

@@ -27,9 +27,10 @@ def pool_section(place: Place) -> Iterable[str]:
     yield (
         "`python -m lab pool`. Single runs of two readings of the paper, by the rules that"
         " [docs/paper-protocol.md](docs/paper-protocol.md) fixed when one run of each had ended. The paper has an ACC of 86.58 for DDC, 88.49"
-        " for DDC-VOTE, and 80.8 ± 5.8 for best-of-20 in its Table 2; its runs have 70,000 iterations, these 7,000. Runs in"
-        " bfloat16 were made by a changed copy of the library, which each file describes; the commands here make float32"
-        " runs only, so these figures cannot be repeated from this repository alone yet.\n"
+        " for DDC-VOTE, and 80.8 ± 5.8 for best-of-20 in its Table 2; its runs have 70,000 iterations, these 7,000. Runs"
+        " with `changed_since` in their files were made by a changed copy of the library, before it had `precision`. With"
+        ' `precision="bfloat16"` the library repeats their training: the losses of the first two epochs of seed 0 of both'
+        " readings were equal to the last bit. Those runs were also judged in bfloat16, later ones in float32.\n"
     )
     yield f"Finished: {', '.join(_finished(pool) for pool in found)}.\n"
     yield "### All runs\n"
