@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(BIN)/pip install --quiet
 
-.PHONY: demo test test-full lint style reproduce bench figures clean
+.PHONY: demo test test-slow test-full test-docs torture lint style lock reproduce bench figures clean
 
 demo: $(VENV)/.core
 	rm -rf demo
@@ -19,9 +19,21 @@ demo: $(VENV)/.core
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
-# Everything: kills, Dask, Ray, browsers, generated inputs.
-test-full: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# The rest: kills, Dask, Ray, browsers, generated inputs.
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not long"
+
+test-full: test test-slow
+
+# The commands of every page of the documentation, which takes half an hour.
+test-docs: $(VENV)/.dev
+	$(BIN)/python -m pytest -m long
+
+# Crashes, kills, faults, fuzzing and sharing at length, with a table of counts: make torture PARTS=crash,kill SCALE=0.1
+PARTS ?= crash,kill,fault,fuzz,share
+SCALE ?= 1
+torture: $(VENV)/.dev
+	cd tests && OMP_NUM_THREADS=1 ../$(BIN)/python -m torture --parts $(PARTS) --scale $(SCALE)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -31,6 +43,15 @@ lint: $(VENV)/.dev
 style: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The core installation with the digest of every file, for pip install --require-hashes.
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install --quiet uv==0.13.8
+	.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--custom-compile-command "make lock" --constraint constraints.txt pyproject.toml \
+		--output-file requirements-hashed.txt
+	rm -rf .venv-lock
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m lab run
@@ -55,4 +76,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@ $(VENV)/.core
 
 clean:
-	rm -rf $(VENV) demo build src/*.egg-info
+	rm -rf $(VENV) .venv-lock demo build src/*.egg-info
