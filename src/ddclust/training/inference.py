@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from ddclust.training.memory import freed_memory_kept
 from ddclust.training.trainer import Source
 
 # Matrix products round differently for different batch sizes. Every forward pass for users has this
@@ -25,7 +26,7 @@ def evaluation_mode(module: nn.Module) -> Iterator[torch.device]:
     was_training = module.training
     module.eval()
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), freed_memory_kept():
             yield next(module.parameters()).device
     finally:
         module.train(was_training)

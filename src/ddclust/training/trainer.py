@@ -13,6 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ddclust.training.memory import freed_memory_kept
+
 # A history record closes at the end of the epoch that brings it to this many iterations, so that on
 # small data records, and the decision that a run has converged, rest on more than a few batches.
 MIN_RECORD_ITERATIONS = 50
@@ -163,6 +165,7 @@ class Trainer:
         self.history: list[Record] = []
         self._open: Record = {}  # sums of the terms since the last record, and "steps"
 
+    @freed_memory_kept()
     def advance(
         self,
         until: int,
