@@ -32,13 +32,14 @@ from ddclust.datasets import (
     load_reuters,
     load_seals,
 )
+from ddclust.storage import user_cache
 
 
 @pytest.fixture
 def nothing_at_hand(monkeypatch, tmp_path):
     """An empty cache and no data folder."""
     monkeypatch.delenv("DDCLUST_DATA", raising=False)
-    monkeypatch.setattr(store.platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setattr(user_cache.platformdirs, "user_cache_path", lambda name: tmp_path / "cache" / name)
     return tmp_path / "cache" / "ddclust"
 
 
@@ -226,7 +227,7 @@ def test_mnist_from_the_cache_equals_the_files(monkeypatch, tmp_path):
         data=bunch.data.reshape(-1, 784).astype(np.int64), target=bunch.target.astype(str).astype(object)
     )
     monkeypatch.delenv("DDCLUST_DATA", raising=False)
-    monkeypatch.setattr(store.platformdirs, "user_cache_path", lambda name: tmp_path)
+    monkeypatch.setattr(user_cache.platformdirs, "user_cache_path", lambda name: tmp_path)
     monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda *a, **k: answer)
     for _ in range(2):  # fetched, then from the cache
         assert np.array_equal(load("mnist").data, bunch.data)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddclust.data.items import first_non_finite
-from ddclust.data.named.store import cache_folder
 from ddclust.encoders.encoder import Encoder
 from ddclust.storage.atomic import write_file
+from ddclust.storage.user_cache import cache_folder
 
 FORMAT = "ddclust-features-1"
 DIGEST_BYTES = 32

@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ddclust.data.named.store import DataFile, cache_folder, find, need
+from ddclust.data.named.store import DataFile, find, need
 from ddclust.data.readers.arrays import open_npz
 from ddclust.data.readers.bunch import DataError
 from ddclust.storage.atomic import write_file
+from ddclust.storage.user_cache import cache_folder
 
 DIGEST = "sha256"  # the array of a kept file that holds the digest of the others
 SECONDS = 60  # without an answer

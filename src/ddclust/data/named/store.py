@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-import platformdirs
-
 from ddclust.data.readers.bunch import DataError
+from ddclust.storage.user_cache import cache_folder
 
 DATA_VARIABLE = "DDCLUST_DATA"
 
@@ -19,11 +18,6 @@ class DataFile(NamedTuple):
 
     path: str
     sha256: str
-
-
-def cache_folder() -> Path:
-    """The user's cache folder for data."""
-    return platformdirs.user_cache_path("ddclust")
 
 
 def find(path: str) -> Path | None:
