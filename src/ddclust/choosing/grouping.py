@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from ddclust.choosing.merging import MERGED_ITEMS, cluster_similarities
+from ddclust.choosing.merging import cluster_similarities
 from ddclust.data.batches import random_items
 from ddclust.objective.objective import Objective
 from ddclust.training.inference import evaluation_mode
@@ -23,13 +23,14 @@ from ddclust.training.randomness import own_randomness
 POWER = -1.5
 LINKS = (0.5, 0.75, 1.0)
 PAIRS_SEEN = 10_000  # at least, if necessary by several pairs of an item
+PAIRED_ITEMS = 20_000  # at most
 BATCH = 256
 
 
 def pair_counts(module: nn.Module, objective: Objective, n_clusters: int) -> NDArray[np.float64]:
     """P, symmetric, by the network's clusters of at most 20,000 items and of what they are paired with."""
     source = objective.source
-    items = random_items(len(source), MERGED_ITEMS, seed=0)
+    items = random_items(len(source), PAIRED_ITEMS, seed=0)
     P = np.zeros((n_clusters, n_clusters))
     with evaluation_mode(module) as device, own_randomness(0):
         for _ in range(math.ceil(PAIRS_SEEN / len(items))):

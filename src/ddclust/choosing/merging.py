@@ -21,7 +21,7 @@ from ddclust.objective.loss import DDCLoss
 from ddclust.training.inference import outputs
 
 # Overlaps are computed on at most so many items, in blocks of rows of the kernel matrix; the median on fewer.
-MERGED_ITEMS = 20_000
+MERGED_ITEMS = 5_000
 BLOCK = 1024
 MEDIAN_ITEMS = 2000
 # The least similarity, so that divergences are finite: exp(-700) is about the least number of float64.
@@ -38,7 +38,7 @@ class NetworkOverlaps(NamedTuple):
 def network_overlaps(module: nn.Module, source: BatchSource, loss: DDCLoss) -> NetworkOverlaps:
     """The overlaps and sizes of a trained network's clusters, by the kernel of the loss.
 
-    A random sample is used if there are more than 20,000 items.
+    A random sample is used if there are more than 5,000 items.
     """
     some = Sample(source, random_items(len(source), MERGED_ITEMS, seed=0))
     found = [(hidden, logits.softmax(dim=1)) for _, hidden, logits in outputs(module, some)]
