@@ -103,8 +103,10 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         *,
         labels_of_others: Sequence[NDArray[np.int64]] = (),
         objective: Objective | None = None,
-    ) -> None:
+    ) -> NDArray[np.int64]:
         """Align the networks of the runs that are kept, let them vote, and set the fitted attributes.
+
+        Returns the best network's clusters before merging.
 
         ``groups`` says for each network which merged cluster each of its outputs belongs to; by default none are merged.
         ``labels_of_others`` are those by the runs that finished and are not kept, each in a numbering of its own.
@@ -137,6 +139,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         self.history_ = records[voters[0]]["history"]
         self.n_iter_ = records[voters[0]]["n_iter"]
         self._fitted_params = params_to_plain(self.get_params(deep=False))
+        return raw[0][:, self.cluster_orders_[0]].argmax(axis=1)
 
     def _aligned(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """The labels by another run in the numbering of the clusters."""

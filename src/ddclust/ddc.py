@@ -429,7 +429,7 @@ class DDC(NetworkClusterer):
 
     def predict_fine(self, X: Any) -> NDArray[np.int64]:
         """The best network's cluster of each item before merging, in the numbering of ``fine_labels_``."""
-        return self._fine_labels(self._source(X))
+        return next(self._fine_probabilities(self._source(X), 1)).argmax(axis=1)
 
     def score(self, X: Any, y: object = None) -> float:
         """Minus the loss of the best network on X, computed as runs are judged; higher is better.
@@ -628,7 +628,7 @@ class DDC(NetworkClusterer):
             self._merged_labels(one.module, _groups(self._merge_tree(one, source, plan), plan.setup), source)
             for one in others
         ]
-        self._keep(
+        fine_labels = self._keep(
             source,
             records,
             voters,
@@ -639,7 +639,7 @@ class DDC(NetworkClusterer):
         )
         if trees[0] is not None:
             self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
-            self.fine_labels_ = self._fine_labels(source)
+            self.fine_labels_ = fine_labels
 
     def _merge_tree(self, trained: _Trained, source: BatchSource, plan: Plan) -> NDArray[np.float64] | None:
         """How a network's clusters merge, None if they are left as they are.
@@ -664,9 +664,6 @@ class DDC(NetworkClusterer):
         doubt = None if neighbors is None else doubtful_border(self.labels_, neighbors, self.n_clusters_)
         if doubt is not None:
             say(doubt)
-
-    def _fine_labels(self, source: BatchSource) -> NDArray[np.int64]:
-        return next(self._fine_probabilities(source, 1)).argmax(axis=1)
 
     def _build(self) -> nn.Module:
         factory = resolved_network(self.network, self.item_shape_, getattr(self, "view_shapes_", None))
