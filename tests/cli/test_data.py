@@ -45,7 +45,7 @@ def files(folder):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("absent.npy", "neither a file or folder nor a named data set"),
+        ("absent.npy", "There is no file, folder or data set 'absent.npy'"),
         ("nowhere", "holds no images or texts"),
         ("data.xlsx", "must end in .npy, .npz, .csv"),
         ("constant.npy", "identical"),
