@@ -520,7 +520,10 @@ def test_images_with_annotations_are_images(photos):
     (photos / "notes.heic").touch()
     bunch = load(photos)
     assert bunch.data.ndim == 4
-    assert bunch.notes == ["Files of other kinds are left out: 16 .txt, 1 .heic."]
+    assert bunch.notes == [
+        "Files of other kinds are left out: 16 .txt, 1 .heic.",
+        "The sub-folders (cat, dog) are taken as known classes, only to score the clusters.",
+    ]
 
 
 def test_too_many_unreadable_images_are_an_error(photos):

@@ -206,7 +206,7 @@ def print_summary(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     click.echo()
     print_table(
-        ("cluster", "items", "mean confidence", "mean agreement", "name"),
+        ("cluster", "items", "confidence", "agreement", "name"),
         [
             (
                 i,
