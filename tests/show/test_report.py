@@ -812,7 +812,7 @@ def test_the_page_opens_on_the_map(browser, tmp_path, page_of_columns):
 def test_clusters_without_items_are_not_in_the_tree():
     tree = np.array([[0.0, 1, 0.5, 2], [2, 4, 0.7, 3], [3, 5, 2.0, 4]])
     shown = content.merge_tree(tree, np.array([0, 0, 0, 1]), np.array([9, 0, 2, 5]))
-    assert [(leaf["cluster"], leaf["size"]) for leaf in shown["leaves"]] == [(1, 5), (0, 9), (0, 2)]
+    assert [(leaf["cluster"], leaf["size"]) for leaf in shown["leaves"]] == [(1, 5), (0, 2), (0, 9)]
     assert (len(shown["brackets"]), shown["highest"], shown["empty"]) == (2, 2.0, 1)
     assert content.merge_tree(tree, np.zeros(4, dtype=int), np.array([9, 0, 0, 0])) is None
 
