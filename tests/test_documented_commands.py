@@ -71,6 +71,11 @@ def test_every_option_exists(page):
             assert "does not exist" in error.message, (name, arguments)
 
 
+def test_no_message_asks_for_a_package_that_is_on_no_index():
+    for file in (ROOT / "src").rglob("*.py"):
+        assert not re.search(r"pip install \S*ddclust", file.read_text(encoding="utf-8")), file
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_nothing_is_installed_from_where_it_is_not(page):
     for command in commands(page):

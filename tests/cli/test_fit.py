@@ -77,7 +77,7 @@ def test_quiet_is_quiet(vectors):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["-k", 21], "n_samples=20 should be >= --clusters 21"),
+        (["-k", 21], "--clusters 21 is more than there are items (n_samples=20); ask for fewer clusters"),
         (["-k", 2, "--network", "conv"], "needs images"),
         (["-k", 2, "--learning-rate", "1e30", "--runs", 2, "--jobs", 1], "All 2 "),
         (["-k", 2, "--device", "abacus"], "--device 'abacus'"),

@@ -173,3 +173,20 @@ def test_warnings_name_the_options_of_the_command(tmp_path):
 )
 def test_words_that_are_no_parameters_stay(message):
     assert in_options(message, main.commands["fit"]) == message
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("-k", "three", "'three' is not a whole number."),
+        ("-k", "0", "0 is not at least 1."),
+        ("--learning-rate", "fast", "'fast' is not a number."),
+        ("--learning-rate", "0", "0 is not above 0."),
+        ("--balance", "nan", "nan is not at least 0."),
+        ("--seed", str(2**32), f"{2**32} is not at most {2**32 - 1}."),
+    ],
+)
+def test_wrong_numbers_are_told_in_plain_words(option, value, words):
+    result = run("fit", "wine", "-k", 3, option, value)
+    assert result.exit_code == 2
+    assert words in result.output

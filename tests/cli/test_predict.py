@@ -140,7 +140,7 @@ def test_a_text_in_quotes(tmp_path):
     assert [row["item"] for row in rows[0]] == ["text"]
     assert [row["item"] for row in rows[1]] == ["text 1", "text 2"]
     assert rows[0][0]["cluster"] == rows[1][0]["cluster"]
-    assert "neither a file or folder" in run("predict", tmp_path / "run", "new.tx").output
+    assert "There is no file, folder or data set" in run("predict", tmp_path / "run", "new.tx").output
     assert "fitted on texts" in run("predict", tmp_path / "run", "a.png").output
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from commands import PROCESS, QUICK, run
 from ddclust.cli.printing import PrintableStream, printable
+from ddclust.progress import wrapped
 from helpers import quick
 
 HOSTILE = "\x1b]0;title\x07\x1b[31m\x9b2J\u202ename\u2066\x7f"
@@ -90,3 +91,14 @@ def test_characters_that_the_terminal_lacks_are_escaped():
 def test_words_of_any_language_are_left_alone():
     words = "café Ελλάδα עברית العربية 日本語 👩\u200d🚀 \N{SEAL}"
     assert printable(words) == words
+
+
+def test_sentences_are_broken_between_words_on_a_terminal(monkeypatch):
+    sentence = "Error: There is no file, folder or data set 'a-rather-long-name-of-a-file.csv'; look again."
+    assert wrapped(sentence) == sentence  # for programs it stays one line
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = wrapped(sentence).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines) == sentence

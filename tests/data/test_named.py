@@ -3,7 +3,9 @@
 import gzip
 import hashlib
 import io
+import os
 import shutil
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -336,3 +338,20 @@ def test_items_of_classes_are_drawn_at_random():
     assert not np.array_equal(chosen, sample_of_classes(target, 10, 1))
     assert chosen[:10].max() > 10
     assert np.bincount(target[sample_of_classes(target, {1: 3, 0: 7}, 0)]).tolist() == [7, 3]
+
+
+@pytest.mark.slow
+def test_the_manuals_are_the_same_in_every_process():
+    """Some texts hold sets, which Python writes in an order that depends on the process."""
+    command = "from ddclust.datasets import load; import hashlib; print(hashlib.sha256(repr(load('manuals').data).encode()).hexdigest())"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", command],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1

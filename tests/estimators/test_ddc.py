@@ -133,7 +133,7 @@ def test_own_network_and_loss(blobs):
         ),
         ({"callbacks": [Callback]}, TypeError, "callbacks must be objects of subclasses .* got <class"),
         ({"loss": DDCLoss(weights=dict.fromkeys(TERMS, 0))}, TypeError, "scalar tensors that depend"),
-        ({"n_clusters": 151}, ValueError, "n_samples=150 should be >= n_clusters=151"),
+        ({"n_clusters": 151}, ValueError, r"n_clusters=151 is more than there are items \(n_samples=150\)"),
     ],
 )
 def test_wrong_parameters_are_named(blobs, options, error, message):

@@ -37,13 +37,13 @@ def half_noise(x):
     [
         (
             {},
-            "a copy of itself or of one of its 2 nearest neighbours, changed by Affine.",
+            "a randomly changed copy (Affine) of itself or of one of its 2 nearest neighbours.",
         ),
         (
             {"augment": half_noise, "neighbors": 3},
-            "a copy of itself or of one of its 3 nearest neighbours, changed by half_noise.",
+            "a randomly changed copy (half_noise) of itself or of one of its 3 nearest neighbours.",
         ),
-        ({"augment": half_noise}, "a copy of itself, changed by half_noise."),
+        ({"augment": half_noise}, "a randomly changed copy (half_noise) of itself."),
         ({"neighbors": 3}, "one of its 3 nearest neighbours."),
         ({"augment": None}, None),
     ],
@@ -51,7 +51,7 @@ def half_noise(x):
 def test_a_verbose_fit_says_what_items_should_share_a_cluster_with(images, capsys, params, said):
     quick(2, max_iter=2, verbose=True, **params).fit(images)
     lines = [line for line in capsys.readouterr().err.splitlines() if "should share" in line]
-    assert lines == ([] if said is None else [f"An item should share its cluster with {said}"])
+    assert lines == ([] if said is None else [f"Each item should share its cluster with {said}"])
 
 
 @pytest.mark.parametrize("shape", [(60, 8, 8), (60, 8, 8, 1), (60, 1, 8, 8)])

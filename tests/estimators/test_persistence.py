@@ -101,7 +101,9 @@ def test_existing_folder_is_kept_unless_asked(fitted, copied):
 
 
 def test_missing_folder(tmp_path):
-    with pytest.raises(ModelFormatError, match="no model folder at .*nowhere"):
+    with pytest.raises(
+        ModelFormatError, match="There is no folder .*nowhere.*; give the folder of a saved model"
+    ):
         DDC.load(tmp_path / "nowhere")
 
 

@@ -120,6 +120,16 @@ def test_k_means_that_does_as_well_is_named(blobs, known):
     assert content.k_means_as_well(X, y, codes) is None
 
 
+def test_k_means_that_does_better_or_differs_much_is_named():
+    X = np.repeat([[0.0], [9.0]], [30, 10], axis=0) + np.linspace(0, 1, 40)[:, None]
+    best = (X[:, 0] > 5).astype(int)
+    halves = np.arange(40) % 2
+    assert "k-means fits the known classes better: its accuracy is 1.000" in content.k_means_as_well(
+        X, halves, best
+    )
+    assert "The sizes are far apart" in content.k_means_as_well(X, halves, None)
+
+
 def test_kernel_is_sorted_by_cluster():
     hidden = np.array([[0.0], [9], [0], [9]], dtype=np.float32)
     matrix, borders = content.kernel_matrix(hidden, np.array([0, 1, 0, 1]), DDCLoss())
@@ -756,6 +766,55 @@ def test_the_map_is_coloured_by_any_column(browser, tmp_path, page_of_table):
     assert colours == ["rgb(90 95 176)", "rgb(223 193 31)"]  # both ends of the scale
     assert tab.locator(".legend[data-of=scale]").is_visible()
     tab.context.close()
+
+
+@pytest.fixture(scope="module")
+def page_of_columns():
+    """A table with words, dates and gaps."""
+    rng = np.random.default_rng(0)
+    kinds = np.repeat([0, 1], 40)
+    table = pandas.DataFrame(
+        {
+            "length": kinds + rng.normal(scale=0.1, size=80),
+            "city": np.array(["Oslo", "Rome"], dtype=object)[kinds],
+            "since": pandas.date_range("2020-01-01", periods=80),
+        }
+    )
+    table.loc[3, "city"] = None
+    return report_page(quick(2).fit(table), table)
+
+
+def test_the_map_is_coloured_by_words_and_dates(browser, tmp_path, page_of_columns):
+    tab = open_page(browser, tmp_path, page_of_columns)
+    tab.locator("#colour-by").select_option("city")
+    legend = tab.locator(".legend[data-of=levels]")
+    assert legend.locator("> span").all_inner_texts() == ["Rome", "Oslo", "empty"]  # the most frequent first
+    colours = [tab.evaluate(f"colour({p})") for p in (79, 0, 3)]
+    assert colours == [COLOURS[0], COLOURS[1], "#888"]
+    dots = legend.locator(".dot").evaluate_all("dots => dots.map(dot => dot.style.getPropertyValue('--own'))")
+    assert dots == colours
+    tab.locator("#colour-by").select_option("since")
+    assert not legend.is_visible()
+    ends = [tab.locator(f"#scale-{end}").inner_text().lstrip("≤≥ ") for end in ("low", "high")]
+    assert ends == ["2020-01-03", "2020-03-18"]
+    assert [tab.evaluate(f"colour({p})") for p in (0, 79)] == ["rgb(90 95 176)", "rgb(223 193 31)"]
+    assert tab.complaints == []
+    tab.context.close()
+
+
+def test_the_page_opens_on_the_map(browser, tmp_path, page_of_columns):
+    for width, height in ((1280, 900), (390, 844)):
+        tab = open_page(browser, tmp_path, page_of_columns, viewport={"width": width, "height": height})
+        assert tab.locator("#map").bounding_box()["y"] < height / 2
+        tab.context.close()
+
+
+def test_clusters_without_items_are_not_in_the_tree():
+    tree = np.array([[0.0, 1, 0.5, 2], [2, 4, 0.7, 3], [3, 5, 2.0, 4]])
+    shown = content.merge_tree(tree, np.array([0, 0, 0, 1]), np.array([9, 0, 2, 5]))
+    assert [(leaf["cluster"], leaf["size"]) for leaf in shown["leaves"]] == [(1, 5), (0, 2), (0, 9)]
+    assert (len(shown["brackets"]), shown["highest"], shown["empty"]) == (2, 2.0, 1)
+    assert content.merge_tree(tree, np.zeros(4, dtype=int), np.array([9, 0, 0, 0])) is None
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -80,7 +80,7 @@ def test_long_fits_speak_up_where_somebody_looks(blobs, capfd, monkeypatch):
     quick(max_iter=20, neighbors=2).fit(blobs[0])
     first, second, *_ = capfd.readouterr().err.splitlines()
     assert first == "Training 1 run of 20 iterations: about a few seconds."
-    assert second == "An item should share its cluster with one of its 2 nearest neighbours."
+    assert second == "Each item should share its cluster with one of its 2 nearest neighbours."
     quick(max_iter=20, verbose=False).fit(blobs[0])
     monkeypatch.setattr(lines, "is_watched", lambda: False)
     quick(max_iter=20).fit(blobs[0])

@@ -90,10 +90,10 @@ def test_all_else_is_part_of_the_identity(change):
     [
         ({}, "nothing"),
         ({"neighbors": 4}, "one of its 4 nearest neighbours"),
-        ({"augment": Affine()}, "a copy of itself, changed by Affine"),
+        ({"augment": Affine()}, "a randomly changed copy (Affine) of itself"),
         (
             {"augment": own_loss, "neighbors": 4},
-            "a copy of itself or of one of its 4 nearest neighbours, changed by own_loss",
+            "a randomly changed copy (own_loss) of itself or of one of its 4 nearest neighbours",
         ),
     ],
 )

@@ -17,7 +17,9 @@ def _checked_pair(first: ArrayLike, second: ArrayLike) -> tuple[NDArray, NDArray
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"Labels must be one-dimensional, got shapes {a.shape} and {b.shape}.")
     if len(a) != len(b):
-        raise ValueError(f"Both labellings must have one length, got {len(a)} and {len(b)} items.")
+        raise ValueError(
+            f"The two labellings have {len(a):,} and {len(b):,} items; give labels of the same items."
+        )
     if len(a) == 0:
         raise ValueError("There are no labels to compare.")
     return a, b

@@ -19,6 +19,7 @@ from ddclust.cli.options import (
     IMAGE_ROWS,
     MODEL_TABLE,
     TRAINING,
+    Number,
     Row,
     SectionCommand,
     out_option,
@@ -50,7 +51,7 @@ _METHOD_ROWS = (
         TRAINING,
         "Maximum number of hyperparameter settings to try for ITC, SEC and LDMGI; 9 in the paper. With 1 it is the"
         " default.",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         default=9,
         metavar="N",
     ),
@@ -60,7 +61,7 @@ _METHOD_ROWS = (
         None,
         TRAINING,
         "Stop a fit that takes longer.",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(float, above=0),
         metavar="MINUTES",
     ),
     Row(
@@ -68,10 +69,10 @@ _METHOD_ROWS = (
         None,
         TRAINING,
         "Stop a fit that takes more memory.  [default: 80 % of the machine's]",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(float, above=0),
         metavar="GB",
     ),
-    replace(MODEL_TABLE["seed"], type=click.IntRange(0, 2**31)),
+    replace(MODEL_TABLE["seed"], type=Number(int, at_least=0, at_most=2**31)),
 )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ddclust.cli.options import SectionCommand
 from ddclust.cli.printing import print_table
+
+if TYPE_CHECKING:
+    from ddclust.datasets import NamedSet
 
 
 @click.command(cls=SectionCommand, short_help="List the data sets that can be given by name.")
@@ -20,9 +24,9 @@ from ddclust.cli.printing import print_table
     " a new .csv file.",
 )
 def datasets(name: str | None, write: Path | None) -> None:
-    """List the data sets that can be given by name, and whether their files are at hand.
+    """List the data sets that can be given by name, and whether they are at hand.
 
-    With NAME and --write, a data set is written as files instead.
+    With NAME, tell where that data set comes from; with --write, write it as files.
     """
     from ddclust.datasets import NAMED, DataError, load
 
@@ -35,13 +39,25 @@ def datasets(name: str | None, write: Path | None) -> None:
             raise DataError("--write needs the NAME of a data set.")
         click.echo(f"{write}: {write_data(load(name), write)}")
         return
-    shown = NAMED if name is None else {name: NAMED[name]}
+    if name is not None:
+        _describe(NAMED[name])
+        return
     print_table(
-        ("name", "items", "classes", "at hand", "origin", "licence"),
-        [(n, s.size, s.classes or "-", s.at_hand(), s.origin, s.licence) for n, s in shown.items()],
+        ("name", "items", "classes", "at hand"),
+        [(n, s.size, s.classes or "-", s.at_hand()) for n, s in NAMED.items()],
         left=True,
     )
+    click.echo("\n'ddclust datasets NAME' gives the origin, the licence and missing files of one.")
+
+
+def _describe(described: NamedSet) -> None:
+    """Print what is known of a data set, and which files it lacks."""
+    from ddclust.data.named.store import where_to
+
     click.echo(
-        "\nFiles are looked for in the folder that the environment variable DDCLUST_DATA names, then in the cache of the"
-        "\nuser. If one is missing, 'ddclust fit NAME' says which file belongs where."
+        f"{described.name}: {described.size}"
+        + (f", {described.classes} classes" if described.classes else "")
     )
+    click.echo(f"origin:  {described.origin}\nlicence: {described.licence}\nat hand: {described.at_hand()}")
+    if described.at_hand() == "no":
+        click.echo(f"Put {' and '.join(described.files)} {where_to()}.")

@@ -109,6 +109,8 @@ def fit(data: str, out: Path | None, force: bool, dry_run: bool, quiet: bool, **
         _show_plan(data, options, quiet=quiet)
         return
     out = unused(folder_for(data, "clusters")) if out is None else out
+    if out.is_file():
+        raise FileExistsError(f"{str(out)!r} is a file; --out takes a folder.")
     if force and out.exists():
         refuse_to_replace(out)
     elif is_unfinished(out):

@@ -25,7 +25,7 @@ from ddclust.cli.printing import PrintableStream
 from ddclust.cli.report import report
 from ddclust.cli.runs import runs
 from ddclust.cli.scan import scan
-from ddclust.progress import TolerantStream
+from ddclust.progress import TolerantStream, wrapped
 
 SECTIONS = {
     "Cluster": (fit, resume, runs, scan),
@@ -33,7 +33,7 @@ SECTIONS = {
     "Compare": (evaluate, compare),
     "Data": (datasets,),
 }
-HELP = """Cluster images, vectors or texts without labels, by deep divergence-based clustering.
+HELP = """Cluster images, texts and tables without labels, by deep divergence-based clustering.
 
 \b
 Example:
@@ -71,7 +71,7 @@ class FriendlyGroup(click.Group):
             raise
         except (ValueError, OSError, ArithmeticError, MemoryError) as error:
             command = self.commands.get(ctx.invoked_subcommand or "")
-            click.echo(f"Error: {in_options(one_sentence(error), command)}", err=True)
+            click.echo(wrapped(f"Error: {in_options(one_sentence(error), command)}"), err=True)
             ctx.exit(USAGE_ERROR)
         except KeyboardInterrupt:
             click.echo("\nInterrupted.", err=True)
@@ -97,7 +97,7 @@ class FriendlyGroup(click.Group):
 )
 @click.version_option(package_name="ddclust")
 def main() -> None:
-    """Cluster images, vectors or texts without labels."""
+    """Cluster images, texts and tables without labels."""
 
 
 for command in (command for commands in SECTIONS.values() for command in commands):

@@ -7,6 +7,7 @@ the registries and with the signature of DDC.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -67,6 +68,47 @@ class Row:
         return click.types.convert_type(self.type, self.default)(as_typed)
 
 
+class Number(click.ParamType):
+    """A number of the command line between two ends, with errors that say what it must be.
+
+    Examples
+    --------
+    >>> Number(int, at_least=1).convert("0", None, None)
+    Traceback (most recent call last):
+    click.exceptions.BadParameter: 0 is not at least 1.
+    """
+
+    name = "number"
+
+    def __init__(
+        self,
+        kind: type[int] | type[float],
+        *,
+        at_least: float | None = None,
+        above: float | None = None,
+        at_most: float | None = None,
+        below: float | None = None,
+    ) -> None:
+        self.kind = kind
+        self.ends = (
+            ("at least", at_least, operator.ge),
+            ("above", above, operator.gt),
+            ("at most", at_most, operator.le),
+            ("below", below, operator.lt),
+        )
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, if it is one and between the ends."""
+        try:
+            number = self.kind(value)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a {'whole number' if self.kind is int else 'number'}.", param, ctx)
+        for words, end, holds in self.ends:
+            if end is not None and not holds(number, end):
+                self.fail(f"{value} is not {words} {end}.", param, ctx)
+        return number
+
+
 class SectionOption(click.Option):
     """An option that stands under the title of its section in the help, and the parameter that it sets, if any."""
 
@@ -76,12 +118,6 @@ class SectionOption(click.Option):
         super().__init__(*arguments, **settings)
         self.section = section
         self.parameter = parameter
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        """The default and the like, without the range of numbers; an error gives it where it matters."""
-        extra = super().get_help_extra(ctx)
-        extra.pop("range", None)
-        return extra
 
 
 class SectionCommand(click.Command):
@@ -195,7 +231,7 @@ DATA_TABLE = _table(
         ("--id",),
         "id_column",
         DATA,
-        "Column with the names of the items.  [default: id, if there is one]",
+        "Column with the names of the items.  [default: id, or a column such as customer_id in a table of more than numbers]",
         metavar="COLUMN",
     ),
     Row(
@@ -235,7 +271,7 @@ DATA_TABLE = _table(
         DATA,
         "Crop and resize the images of a folder to squares with sides of so many pixels.  [default: their own size"
         " if they share one of at most 64 pixels, else 32]",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         metavar="PIXELS",
     ),
     Row(
@@ -251,7 +287,7 @@ DATA_TABLE = _table(
         "max_bytes",
         DATA,
         "Refuse data that take more memory than this, such as 8e9.  [default: 4 GiB, at most half of the memory]",
-        type=click.FloatRange(min=1),
+        type=Number(float, at_least=1),
         metavar="BYTES",
     ),
 )
@@ -295,7 +331,7 @@ MODEL_TABLE = _table(
         "n_clusters",
         CLUSTERS,
         "Number of clusters.",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         required=True,
         metavar="K",
     ),
@@ -305,7 +341,7 @@ MODEL_TABLE = _table(
         CLUSTERS,
         "After training, merge the K clusters down to N, the two with the smallest divergence at a time."
         "  [default: images and dense vectors are divided further than asked, and merged into K; N = K trains K as they are]",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         metavar="N",
     ),
     Row(
@@ -322,7 +358,7 @@ MODEL_TABLE = _table(
         "loss.weights",
         CLUSTERS,
         f"{BALANCE_HELP}  [default: falls from 50 to 5; 25 with --sizes; 1 with --augment none]",
-        type=click.FloatRange(min=0),
+        type=Number(float, at_least=0),
         metavar="WEIGHT",
         convert=lambda weight: {"orthogonality": weight},
     ),
@@ -343,7 +379,7 @@ MODEL_TABLE = _table(
         CLUSTERS,
         "Pair each item with one of its N nearest neighbours, which should share its cluster.  [default: chosen by the"
         " kind of data, unless --augment is given]",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         metavar="N",
     ),
     Row(
@@ -376,7 +412,7 @@ MODEL_TABLE = _table(
         "n_init",
         TRAINING,
         "Number of runs, each from another seed. The best run that uses all clusters is kept.",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         default=4,
         metavar="N",
     ),
@@ -385,7 +421,7 @@ MODEL_TABLE = _table(
         "n_vote",
         TRAINING,
         "Number of the best runs that vote on each item; 3 in the paper.",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         default=1,
         metavar="N",
     ),
@@ -411,7 +447,7 @@ MODEL_TABLE = _table(
         "max_iter",
         TRAINING,
         "Maximum number of iterations (batches) of a run.",
-        type=click.IntRange(min=1),
+        type=Number(int, at_least=1),
         default=3500,
         metavar="N",
     ),
@@ -420,7 +456,7 @@ MODEL_TABLE = _table(
         "batch_size",
         TRAINING,
         "Items per batch.",
-        type=click.IntRange(min=2),
+        type=Number(int, at_least=2),
         default=100,
         metavar="N",
     ),
@@ -430,7 +466,7 @@ MODEL_TABLE = _table(
         TRAINING,
         "Learning rate of Adam.  [default: 3e-3 for texts and for images of at least 8x8 pixels, else 1e-4; with"
         " --augment none 1e-3 for such images, else 1e-5]",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(float, above=0),
         metavar="RATE",
     ),
     Row(
@@ -464,7 +500,7 @@ MODEL_TABLE = _table(
         "random_state",
         TRAINING,
         "The same seed gives the same result.",
-        type=click.IntRange(0, LARGEST_SEED),
+        type=Number(int, at_least=0, at_most=LARGEST_SEED),
         default=0,
         metavar="N",
     ),

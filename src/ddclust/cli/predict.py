@@ -16,12 +16,13 @@ from ddclust.cli.options import (
     MODEL_TABLE,
     NAMES,
     OUTPUT,
+    Number,
     Row,
     SectionCommand,
     out_option,
     with_rows,
 )
-from ddclust.cli.printing import print_data, warnings_as_lines
+from ddclust.cli.printing import print_data, printable, warnings_as_lines
 
 
 @click.command(
@@ -40,7 +41,7 @@ from ddclust.cli.printing import print_data, warnings_as_lines
         OUTPUT,
         "Refuse items that the model does not know: too little confidence, or unlike the items of the fit. Their cluster is"
         " -1. SHARE of items like those of the fit may be refused, such as 0.05.",
-        type=click.FloatRange(0, 1, max_open=True),
+        type=Number(float, at_least=0, below=1),
         metavar="SHARE",
     ),
     replace(MODEL_TABLE["device"], section=OUTPUT),
@@ -72,3 +73,7 @@ def predict(
         print_data(table)
     else:
         write_file(out, table.encode())
+        n = len(bunch.item_names)
+        click.echo(
+            f"{printable(out)}: the cluster{'' if n == 1 else 's'} of {n:,} item{'' if n == 1 else 's'}"
+        )

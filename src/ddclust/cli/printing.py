@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ddclust.cli.options import in_options
+from ddclust.progress import wrapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,13 +84,13 @@ def print_warning(message: object) -> str:
     context = click.get_current_context(silent=True)
     command = None if context is None else context.command
     warning = in_options(str(message), command)
-    click.echo(f"Warning: {warning}", err=True)
+    click.echo(wrapped(f"Warning: {warning}"), err=True)
     return warning
 
 
 def print_note(message: object) -> None:
     """Print what a command decided by itself to standard error."""
-    click.echo(f"Note: {message}", err=True)
+    click.echo(wrapped(f"Note: {message}"), err=True)
 
 
 @contextmanager
@@ -157,20 +158,26 @@ def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
 
 
 def print_table(
-    header: Sequence[object], rows: Sequence[Sequence[object]], *, left: bool = False, err: bool = False
+    header: Sequence[object],
+    rows: Sequence[Sequence[object]],
+    *,
+    left: bool | Sequence[str] = False,
+    err: bool = False,
 ) -> None:
-    """Print rows under a header, in columns that are aligned to the right or to the left."""
+    """Print rows under a header, in columns that are aligned to the right, or to the left: all or those named."""
     table = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[i]) for row in table) for i in range(len(header))]
-    align = str.ljust if left else str.rjust
+    is_left = [left if isinstance(left, bool) else name in left for name in header]
+    aligned = [str.ljust if to_the_left else str.rjust for to_the_left in is_left]
     for row in table:
-        click.echo(
-            "  ".join(align(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip(), err=err
-        )
+        cells = (align(cell, width) for align, cell, width in zip(aligned, row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip(), err=err)
 
 
 def print_runs(records: Sequence[dict[str, Any]], voters: Sequence[int]) -> None:
     """Print a table of the runs of a fit."""
+    from ddclust.training.record import Outcome
+
     kept = {run: "best" if place == 0 else "votes" for place, run in enumerate(voters)}
     print_table(
         ("run", "seed", "loss", "clusters", "iterations", "ended", "seconds", ""),
@@ -181,7 +188,7 @@ def print_runs(records: Sequence[dict[str, Any]], voters: Sequence[int]) -> None
                 "-" if record["loss"] is None else f"{record['loss']:.4f}",
                 record["clusters_used"] or "-",
                 record["n_iter"],
-                record["outcome"],
+                Outcome(record["outcome"]).in_words,
                 f"{record['seconds']:.1f}",
                 kept.get(record["run"], ""),
             )
@@ -199,7 +206,7 @@ def print_summary(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     click.echo()
     print_table(
-        ("cluster", "items", "mean confidence", "mean agreement", "name"),
+        ("cluster", "items", "confidence", "agreement", "name"),
         [
             (
                 i,
@@ -209,6 +216,7 @@ def print_summary(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -
             )
             for i, size in enumerate(sizes)
         ],
+        left=("name",),
     )
     if truth is not None:
         accuracy, information = score_cells(truth, model.labels_)

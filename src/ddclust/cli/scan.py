@@ -18,6 +18,7 @@ from ddclust.cli.options import (
     DATA_HELP,
     IMAGE_ROWS,
     MODEL_TABLE,
+    Number,
     Row,
     SectionCommand,
     model_of,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ddclust.scan import Row as ScanRow
     from ddclust.scan import Scan
 
-_NUMBER = click.IntRange(min=2)
+_NUMBER = Number(int, at_least=2)
 _ROWS = (
     *COLUMN_ROWS,
     *CHOICE_ROWS,

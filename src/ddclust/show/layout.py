@@ -49,6 +49,35 @@ def blocks_of(labels: NDArray) -> Blocks:
     return Blocks(np.argsort(labels, kind="stable"), names, sizes, np.cumsum(sizes))
 
 
+def pruned_tree(
+    tree: NDArray[np.float64], kept: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """A tree of merges without some of its leaves, and the leaves that stay, which are numbered anew.
+
+    Examples
+    --------
+    >>> tree = np.array([[0.0, 2.0, 0.7, 2.0], [1.0, 3.0, 3.5, 3.0]])
+    >>> pruned, leaves = pruned_tree(tree, np.array([True, True, False]))
+    >>> pruned.tolist(), leaves.tolist()
+    ([[1.0, 0.0, 3.5, 2.0]], [0, 1])
+    """
+    leaves = np.flatnonzero(kept)
+    node: list[int | None] = [
+        int(number) if keep else None for number, keep in zip(np.cumsum(kept) - 1, kept, strict=True)
+    ]
+    counts = [1] * len(leaves)
+    merges = []
+    for first, second, height, _ in tree.tolist():
+        a, b = node[int(first)], node[int(second)]
+        if a is None or b is None:
+            node.append(b if a is None else a)
+        else:
+            node.append(len(counts))
+            counts.append(counts[a] + counts[b])
+            merges.append([a, b, height, counts[-1]])
+    return np.array(merges, dtype=np.float64).reshape(-1, 4), leaves
+
+
 class TreeLayout(NamedTuple):
     """A tree of merges: leaf i from the left stands at x = i + 0.5, and heights are divergences."""
 

@@ -92,7 +92,9 @@ def load_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     if (folder / RESULT_MODEL / DESCRIPTION_FILE).is_file() and not (folder / DESCRIPTION_FILE).exists():
         folder = folder / RESULT_MODEL
     if not folder.is_dir():
-        raise ModelFormatError(f"There is no model folder at {str(folder)!r}.")
+        raise ModelFormatError(
+            f"There is no folder {str(folder)!r}; give the folder of a saved model or of a fit."
+        )
     description = _read_description(folder)
     named = description.get("tensors", {"file": FIRST_TENSORS_FILE})  # format 1 has no digests
     if not isinstance(named, dict) or Path(str(named.get("file"))).name != named.get("file"):

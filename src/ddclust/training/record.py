@@ -26,6 +26,17 @@ class Outcome(StrEnum):
         return self in (Outcome.CONVERGED, Outcome.BUDGET, Outcome.ELIMINATED, Outcome.FAILED)
 
     @property
+    def in_words(self) -> str:
+        """What users are told.
+
+        Examples
+        --------
+        >>> Outcome.BUDGET.in_words, Outcome("converged").in_words
+        ('all iterations', 'converged')
+        """
+        return "all iterations" if self is Outcome.BUDGET else str(self)
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether the run was stopped before its end, or before it began."""
         return self in (Outcome.WAITING, Outcome.INTERRUPTED)

@@ -75,7 +75,7 @@ class Setup:
         if self.augment is None:
             return near or "nothing"
         name = getattr(self.augment, "__name__", None) or type(self.augment).__name__
-        return f"a copy of itself{' or of ' + near if near else ''}, changed by {name}"
+        return f"a randomly changed copy ({name}) of itself{' or of ' + near if near else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """The setup as plain JSON values."""

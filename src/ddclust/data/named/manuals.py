@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import warnings
 from typing import Any
 
@@ -23,6 +24,8 @@ TOPICS = {
 PER_TOPIC = 150
 PROMPTS = (">>>", "...")  # of lines of code
 FEWEST_CHARACTERS = 200  # of a text that says something
+# A set of words in a text. Python writes it in another order in every process.
+SET = re.compile(r"\{'[^'{}]*'(?:, '[^'{}]*')*\}")
 
 
 def load_manuals() -> Bunch:
@@ -69,9 +72,21 @@ def _texts_of(place: str) -> dict[str, str]:
             text = inspect.getdoc(thing) if callable(thing) and not name.startswith("_") else None
             lines = (text or "").splitlines()
             text = "\n".join(line for line in lines if not line.lstrip().startswith(PROMPTS)).strip()
+            text = SET.sub(_sorted, text)
             if len(text) >= FEWEST_CHARACTERS and text not in found.values():
                 found[name] = text
     return found
+
+
+def _sorted(words: re.Match[str]) -> str:
+    """A set of words in alphabetical order.
+
+    Examples
+    --------
+    >>> SET.sub(_sorted, "Use of ``{'weights', 'normalize'}`` by position")
+    "Use of ``{'normalize', 'weights'}`` by position"
+    """
+    return "{" + ", ".join(sorted(words[0].strip("{}").split(", "))) + "}"
 
 
 def _imported(place: str) -> Any:

@@ -31,7 +31,10 @@ def need(file: DataFile, data_set: str) -> Path:
     """The path of the file; it must exist and have the right content."""
     path = find(file.path)
     if path is None:
-        raise DataError(f"The data set {data_set!r} is not at hand: put the file {file.path!r} {where_to()}.")
+        raise DataError(
+            f"The data set {data_set!r} is not at hand: put the file {file.path!r} {where_to()}."
+            " 'ddclust datasets' lists those that come with the installation."
+        )
     with path.open("rb") as opened:
         found = hashlib.file_digest(opened, "sha256").hexdigest()
     if found != file.sha256:

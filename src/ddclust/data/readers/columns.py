@@ -13,7 +13,8 @@ from ddclust.data.readers.bunch import DataError, coded, make_bunch
 from ddclust.data.readers.formats import ReadOptions
 from ddclust.data.readers.text_files import stem
 from ddclust.data.tables import Table
-from ddclust.data.tables.guess import looks_like_id
+from ddclust.data.tables.cells import gaps_in, words_in
+from ddclust.data.tables.guess import guessed_kind, is_called_id, looks_like_id
 
 # Taken as the items' names unless another column is given: an id, or the row numbers that pandas writes.
 ID_COLUMN = "id"
@@ -73,6 +74,10 @@ def table_bunch(
 ) -> Bunch:
     """The Bunch of a table; notes say which columns the reader chose or left out by itself."""
     notes = list(said)
+    named_by = naming_column(data) if isinstance(data, Table) and not ids else None
+    if named_by is not None:
+        ids = words_in(data.columns[named_by]).tolist()
+        notes.append(f"The column {named_by!r} names the items and is not clustered.")
     if roles.guessed_id is not None:
         notes.append(f"The column {roles.columns[roles.guessed_id]!r} names the items and is not clustered.")
     if left_out:
@@ -96,6 +101,26 @@ def table_bunch(
         about=f"Read from {path.name}.",
         notes=notes,
     )
+
+
+def naming_column(table: Table) -> str | None:
+    """The first column that is called an id, such as "customer id", if it calls every row by another name.
+
+    Examples
+    --------
+    >>> from ddclust.data.tables.cells import column_of
+    >>> ids = column_of([f"C{i}" for i in range(99)])
+    >>> naming_column(Table({"age": column_of([3] * 99), "customer id": ids}, {}))
+    'customer id'
+    """
+    for name, column in table.columns.items():
+        if not is_called_id(name) or gaps_in(column).any():
+            continue
+        words = words_in(column).tolist()
+        kind = table.kinds.get(name) or guessed_kind(name, column)
+        if kind.removeprefix("an ").startswith(ID_COLUMN) and len(set(words)) == len(words) > 1:
+            return name
+    return None
 
 
 def refuse_infinity(path: Path, places: Mapping[str, str]) -> None:

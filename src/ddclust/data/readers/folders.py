@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from ddclust.data.readers.bunch import coded
 
+SHOWN_CLASSES = 5
+
 
 def files_of(folder: Path, suffixes: Collection[str] | None = None) -> list[Path]:
     """All files below a folder, or those with one of the suffixes, sorted by name; hidden files are left out.
@@ -38,6 +40,20 @@ def left_out_files(folder: Path, suffixes: Collection[str]) -> list[str]:
         f"{n} {suffix or 'without a suffix'}" for suffix, n in others.most_common() if suffix not in suffixes
     ]
     return [f"Files of other kinds are left out: {', '.join(counts[:10])}."] if counts else []
+
+
+def classes_note(target_names: list[str] | None) -> list[str]:
+    """A note that sub-folders are taken as known classes, if they are.
+
+    Examples
+    --------
+    >>> classes_note(["cat", "dog"])
+    ['The sub-folders (cat, dog) are taken as known classes, only to score the clusters.']
+    """
+    if not target_names:
+        return []
+    shown = ", ".join(target_names[:SHOWN_CLASSES]) + (", ..." if len(target_names) > SHOWN_CLASSES else "")
+    return [f"The sub-folders ({shown}) are taken as known classes, only to score the clusters."]
 
 
 def _fail(error: OSError) -> None:

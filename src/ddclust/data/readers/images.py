@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 
 from ddclust.data.batches import input_shape
 from ddclust.data.readers.bunch import DataError, make_bunch, refuse_too_many_unreadable
-from ddclust.data.readers.folders import files_of, left_out_files, truth_by_subfolder
+from ddclust.data.readers.folders import classes_note, files_of, left_out_files, truth_by_subfolder
 from ddclust.data.readers.formats import Format, ReadOptions
 from ddclust.progress import Bar
 from ddclust.storage.limits import MAX_BYTES
@@ -77,7 +77,7 @@ def read_image_folder(folder: Path, options: ReadOptions) -> Bunch:
         item_names=names,
         name=folder.resolve().name,
         about=f"Images from the folder {folder.resolve().name}, {'grey' if grey else 'RGB'}, {height}x{width} pixels.",
-        notes=left_out_files(folder, IMAGE_SUFFIXES),
+        notes=[*left_out_files(folder, IMAGE_SUFFIXES), *classes_note(target_names)],
         skipped=skipped,
     )
 

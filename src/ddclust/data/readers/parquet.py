@@ -86,9 +86,7 @@ def _table(path: Path, budget: Budget) -> Any:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise DataError(
-            f"Reading {str(path)!r} needs pyarrow; install it: pip install 'ddclust[parquet]'."
-        ) from error
+        raise DataError(f"Reading {str(path)!r} needs pyarrow; run: pip install pyarrow.") from error
     try:
         texts = [field.name for field in parquet.read_schema(path) if _is_text(field.type)]
         with parquet.ParquetFile(path, read_dictionary=texts) as file:

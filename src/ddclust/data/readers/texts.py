@@ -7,7 +7,7 @@ from pathlib import Path
 from sklearn.utils import Bunch
 
 from ddclust.data.readers.bunch import DataError, make_bunch, refuse_too_many_unreadable
-from ddclust.data.readers.folders import files_of, left_out_files, truth_by_subfolder
+from ddclust.data.readers.folders import classes_note, files_of, left_out_files, truth_by_subfolder
 from ddclust.data.readers.formats import Format, ReadOptions
 from ddclust.data.readers.text_files import LINE_BYTES, open_text, stem
 
@@ -60,7 +60,7 @@ def read_text_folder(folder: Path, options: ReadOptions) -> Bunch:
         item_names=names,
         name=folder.resolve().name,
         about=f"Texts from the folder {folder.resolve().name}.",
-        notes=left_out_files(folder, TEXT_SUFFIXES),
+        notes=[*left_out_files(folder, TEXT_SUFFIXES), *classes_note(target_names)],
         skipped=skipped,
     )
 

@@ -88,7 +88,7 @@ def guessed_kind(name: str, values: NDArray) -> str:
     n_words = sum(len(word.split()) for word in different) / len(different)
     if n_words >= WORDS_OF_TEXT and len(different) > DIFFERENT_TEXTS * len(words):
         return "text"
-    if _is_called_id(name) and len(different) > MOST_LEVELS:
+    if is_called_id(name) and len(different) > MOST_LEVELS:
         return "an id by its name"
     if len(different) > max(DIFFERENT * len(words), 4):
         return (
@@ -105,10 +105,17 @@ def looks_like_id(name: str, numbers: NDArray[np.float64]) -> bool:
         or len(np.unique(numbers)) < len(numbers)
     ):
         return False
-    return _is_called_id(name) or (len(numbers) > 2 and bool((np.diff(numbers) == 1).all()))
+    return is_called_id(name) or (len(numbers) > 2 and bool((np.diff(numbers) == 1).all()))
 
 
-def _is_called_id(name: str) -> bool:
+def is_called_id(name: str) -> bool:
+    """Whether a column is called an id.
+
+    Examples
+    --------
+    >>> [name for name in ("id", "customer id", "PassengerId", "humid") if is_called_id(name)]
+    ['id', 'customer id', 'PassengerId']
+    """
     return _ID_NAME.search(name) is not None or _CAMEL_ID.search(name) is not None
 
 

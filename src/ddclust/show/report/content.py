@@ -22,10 +22,11 @@ from ddclust.data.tables.kinds import DateColumn, NumberColumn, Trait
 from ddclust.naming import feature_gaps
 from ddclust.objective.kernels import gaussian_kernel
 from ddclust.objective.loss import DDCLoss
-from ddclust.show.layout import CORNERS, blocks_of, simplex_points, tree_layout
+from ddclust.show.layout import CORNERS, blocks_of, pruned_tree, simplex_points, tree_layout
 
 LARGE_SHARE = 0.6
 LOW_AGREEMENT = 0.8
+CLEARLY = 0.02  # a difference of accuracies that is called one
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MAX_CLASSES = 30
 N_TICKS = 5
@@ -369,6 +370,8 @@ def warnings_of(
 def k_means_as_well(vectors: Any, labels: NDArray, codes: NDArray[np.int64] | None) -> str | None:
     """What to say if k-means does as well: by the known classes or, if there are none, because it finds the same.
 
+    Without classes it is also said if the clusters of k-means have quite different sizes.
+
     The vectors are those that the networks get.
     """
     k = len(np.unique(labels))
@@ -376,20 +379,26 @@ def k_means_as_well(vectors: Any, labels: NDArray, codes: NDArray[np.int64] | No
         return None
     compared = beside_k_means(labels, vectors)
     if codes is None or not (codes >= 0).any():
-        return str(compared) if compared.are_the_same else None
+        return str(compared) if compared.are_the_same or compared.are_far_apart else None
     own, other = (clustering_accuracy(codes[codes >= 0], found[codes >= 0]) for found in compared)
     if other < own:
         return None
-    return f"{AS_WELL}: its accuracy is {other:.3f}, that of these clusters {own:.3f}."
+    words = AS_WELL if other - own < CLEARLY else "k-means fits the known classes better"
+    return f"{words}: its accuracy is {other:.3f}, that of these clusters {own:.3f}."
 
 
 def merge_tree(
     tree: NDArray[np.float64], groups: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """The tree by which clusters were merged, in the unit square: brackets and leaves, with their merged clusters.
 
-    A bracket above merged clusters has none. ``highest`` is the divergence at the top.
+    Clusters without items are left out; ``empty`` is how many there are. A bracket above merged clusters has none.
+    ``highest`` is the divergence at the top.
     """
+    tree, used = pruned_tree(tree, sizes > 0)
+    groups, sizes, empty = groups[used], sizes[used], int((sizes == 0).sum())
+    if not len(tree):
+        return None
     layout = tree_layout(tree, groups)
     highest = max(float(tree[:, 2].max()), 1e-12)
     brackets = [
@@ -402,4 +411,4 @@ def merge_tree(
         {"x": (rank + 0.5) / len(groups), "size": int(sizes[leaf]), "cluster": int(groups[leaf])}
         for rank, leaf in enumerate(layout.leaves)
     ]
-    return {"brackets": brackets, "leaves": leaves, "highest": highest}
+    return {"brackets": brackets, "leaves": leaves, "highest": highest, "empty": empty}

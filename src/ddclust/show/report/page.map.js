@@ -30,11 +30,25 @@ const onScale = (value) => {
   return `rgb(${channels[low].map((c, j) => Math.round(c + (t - low) * (channels[low + 1][j] - c))).join(" ")})`;
 };
 const cyclic = (code) => data.colours[code % data.colours.length];
-const valuesShown = () => colourBy === "confidence" ? items.confidence : items.values[Number(colourBy.split(" ")[1])];
+const COLOURED_LEVELS = 7;  // colours that all readers can tell apart; the other levels, and gaps, are grey
+const GREY = "#888";
+const column = () => colourBy.startsWith("column") ? Number(colourBy.split(" ")[1]) : -1;
+const isOfLevels = () => column() >= 0 && items.colourings[column()] === "levels";
+const valuesShown = () => column() < 0 ? items.confidence : items.days[column()] || items.values[column()];
+const day = (number) => new Date(864e5 * number).toISOString().slice(0, 10);
+let levels = [];  // those of the column that are coloured
+const frequentLevels = (values) => {
+  const counts = new Map();
+  for (const value of values) if (value !== null) counts.set(value, (counts.get(value) || 0) + 1);
+  return [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
+};
+const colourOfLevel = (value) => levels.includes(value) ? cyclic(levels.indexOf(value)) : GREY;
 const colour = (p) => {
   const i = mapped[p];
-  if (colourBy === "truth") return items.truth[i] < 0 ? "#888" : cyclic(items.truth[i]);
-  return colourBy === "cluster" ? cyclic(items.cluster[i]) : valuesShown()[i] === null ? "#888" : onScale(valuesShown()[i]);
+  if (colourBy === "truth") return items.truth[i] < 0 ? GREY : cyclic(items.truth[i]);
+  if (colourBy === "cluster") return cyclic(items.cluster[i]);
+  if (isOfLevels()) return colourOfLevel(valuesShown()[i]);
+  return valuesShown()[i] === null ? GREY : onScale(valuesShown()[i]);
 };
 
 // Names of clusters lie where they cover no item; one that fits nowhere is left out, since the legend has it.
@@ -181,7 +195,7 @@ const point = (p) => {
   if (p >= 0) {
     const i = mapped[p];
     const lines = [label(items.cluster[i]), facts(i), ...(items.texts ? [items.texts[i].slice(0, 240)] : [])];
-    if (colourBy.startsWith("column")) lines.push(`${items.columns[Number(colourBy.split(" ")[1])]}: ${number(valuesShown()[i])}`);
+    if (column() >= 0) lines.push(`${items.columns[column()]}: ${number(items.values[column()][i])}`);
     const content = [picture(i), make("b", {textContent: marked(i)}), ...lines.map((text) => make("div", {textContent: text}))];
     tip.replaceChildren(...content.filter(Boolean));
     const [a, b] = place(p);
@@ -251,17 +265,29 @@ chooser.addEventListener("change", () => { layout = chooser.value; zoom(0, 0, 0)
 one("#colour-by").addEventListener("change", (event) => {
   colourBy = event.target.value;
   canvas.setAttribute("aria-label", `Map of the items, coloured by ${event.target.selectedOptions[0].text}`);
-  const isScale = colourBy !== "cluster" && colourBy !== "truth";
-  for (const legend of all(".legend")) legend.hidden = legend.dataset.of !== (isScale ? "scale" : colourBy);
+  const isScale = colourBy !== "cluster" && colourBy !== "truth" && !isOfLevels();
+  for (const legend of all(".legend")) legend.hidden = legend.dataset.of !== (isScale ? "scale" : isOfLevels() ? "levels" : colourBy);
   if (colourBy === "confidence") {
     range = [0, 1000];
     one("#scale-low").textContent = "uncertain";
     one("#scale-high").textContent = "certain";
   } else if (isScale) {  // a few extreme values must not make all others look the same
     const sorted = valuesShown().filter((value) => value !== null).sort((a, b) => a - b);
+    const written = items.colourings[column()] === "days" ? day : number;
     range = [0.02, 0.98].map((q) => sorted[Math.round(q * (sorted.length - 1))]);
-    one("#scale-low").textContent = (sorted[0] < range[0] ? "≤ " : "") + number(range[0]);
-    one("#scale-high").textContent = (sorted.at(-1) > range[1] ? "≥ " : "") + number(range[1]);
+    one("#scale-low").textContent = (sorted[0] < range[0] ? "≤ " : "") + written(range[0]);
+    one("#scale-high").textContent = (sorted.at(-1) > range[1] ? "≥ " : "") + written(range[1]);
+  } else if (isOfLevels()) {
+    const found = frequentLevels(valuesShown());
+    levels = found.slice(0, COLOURED_LEVELS);
+    const shown = levels.map((value) => [colourOfLevel(value), value]);
+    if (found.length > levels.length) shown.push([GREY, found.length - levels.length === 1 ? found.at(-1) : `${found.length - levels.length} others`]);
+    if (valuesShown().includes(null)) shown.push([GREY, "empty"]);
+    one(".legend[data-of=levels]").replaceChildren(...shown.map(([own, text]) => {
+      const dot = make("span", {className: "dot"});
+      dot.style.setProperty("--own", own);
+      return make("span", {}, dot, String(text));
+    }));
   }
   draw();
 });

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ddclust.data.tables.kinds import Column, DateColumn, TextColumn
 from ddclust.naming import sample_of_clusters
 from ddclust.show.report import pictures
 from ddclust.show.report.items import ShownItems
@@ -25,6 +26,7 @@ PIXELATED_SIDE = 28  # up to this side, pictures are enlarged pixel by pixel
 PER_SHEET = 400
 READ_FILES = 1000  # up to so many images, all pictures are read from their files
 ROWS_AT_ONCE = 5000
+NUMBERS, DAYS, LEVELS = "numbers", "days", "levels"  # ways to colour the map by a column
 
 
 def listed_items(items: ShownItems, needed: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -65,8 +67,9 @@ def listing(
         "texts": None,
         "shortened": None,
         "columns": [],
-        "numeric": [],
         "values": [],
+        "days": {},
+        "colourings": [],
         "pictures": None,
     }
     if items.is_text:
@@ -80,12 +83,20 @@ def listing(
         used = [items.model.columns_.used[place] for place in chosen]
         content["columns"] = [column.name for column in used]
         content["values"] = [_cells(items.X.cells(column.name, listed)) for column in used]
+        content["days"] = {
+            place: _days(column, items.X.columns[column.name][listed])
+            for place, column in enumerate(used)
+            if isinstance(column, DateColumn)
+        }
+        content["colourings"] = [
+            _colouring(column, values) for column, values in zip(used, content["values"], strict=True)
+        ]
     else:
         chosen = columns[: min(MOST_COLUMNS, VALUE_BYTES // (BYTES_PER_VALUE * len(listed)))]
         names = items.words(listed[:1])
         content["columns"] = [names[i] for i in chosen]
         content["values"] = _values(items, listed, chosen)
-    content["numeric"] = [not any(isinstance(cell, str) for cell in column) for column in content["values"]]
+        content["colourings"] = [NUMBERS for _ in chosen]
     return content
 
 
@@ -129,6 +140,20 @@ def _cells(cells: list[float | str | None]) -> list[float | str | None]:
         _beginning(cell, LONGEST_CELL) if isinstance(cell, str) else None if cell is None else _short(cell)
         for cell in cells
     ]
+
+
+def _days(column: DateColumn, values: NDArray) -> list[int | None]:
+    """The dates of a column as days since 1970; None for gaps."""
+    return [None if day != day else int(day // 1) for day in column.days(values).tolist()]
+
+
+def _colouring(column: Column, cells: list[float | str | None]) -> str | None:
+    """How the map is coloured by a column of a table; None for texts, of which hardly two are the same."""
+    if isinstance(column, DateColumn):
+        return DAYS
+    if isinstance(column, TextColumn):
+        return None
+    return LEVELS if any(isinstance(cell, str) for cell in cells) else NUMBERS
 
 
 def _short(value: float) -> float:

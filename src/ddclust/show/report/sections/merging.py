@@ -11,7 +11,7 @@ from ddclust.show.report.items import ShownItems
 
 
 def merging(items: ShownItems) -> dict[str, Any] | None:
-    """The tree of the best network, None if no clusters were merged."""
+    """The tree of the best network, None if no clusters were merged or all items are in one of them."""
     model = items.model
     tree = getattr(model, "merge_tree_", None)
     if tree is None or not len(tree):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ddclust.defaults import resolved_selection
 from ddclust.show.report.items import ShownItems
 from ddclust.show.style import SVG_DASHES, colour
+from ddclust.training.record import Outcome
 
 if TYPE_CHECKING:
     from ddclust.base import NetworkClusterer
@@ -97,7 +98,7 @@ def _run_rows(model: NetworkClusterer, terms: list[str]) -> list[dict[str, Any]]
             "terms": [number(run["terms"].get(term)) for term in terms],
             "clusters_used": run["clusters_used"] or "",
             "n_iter": run["n_iter"],
-            "outcome": run["outcome"],
+            "outcome": Outcome(run["outcome"]).in_words,
             "seconds": f"{run['seconds']:.1f}",
             "role": roles.get(i, ""),
         }
