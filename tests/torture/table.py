@@ -77,12 +77,36 @@ class Table:
             ] = entry
         return parts
 
-    def write(self, file: Path, **about: object) -> None:
-        """The table as JSON, with what it was made on. Parts that were not run keep their earlier rows."""
+    def write(self, file: Path, *, add: bool = False, **about: object) -> None:
+        """The table as JSON, with what it was made on. Parts that were not run keep their earlier rows.
+
+        With ``add``, the counts of parts that were run before are added to.
+        """
         before = json.loads(file.read_text())["parts"] if file.exists() else {}
         now = {"date": time.strftime("%Y-%m-%d"), "commit": commit(), "machine": machine(), **about}
         fresh = {name: now | part for name, part in self.to_dict().items()}
+        if add:
+            fresh = {
+                name: _sum(before[name], part) if name in before else part for name, part in fresh.items()
+            }
         file.write_text(json.dumps({"parts": before | fresh}, indent=1) + "\n")
+
+
+def _sum(first: dict, second: dict) -> dict:
+    """Two runs of a part as one: counts are added, and all commits, scales and seeds are named."""
+    rows = dict(first["rows"])
+    for name, row in second["rows"].items():
+        old = rows.get(name, {})
+        examples = [*old.get("examples", ()), *row.get("examples", ())][:SHOWN_FAILURES]
+        rows[name] = {key: old.get(key, 0) + row[key] for key in ("count", "failures")}
+        rows[name] |= {"examples": examples} if examples else {}
+    named = {key: _both(first[key], second[key]) for key in ("commit", "scale", "seed")}
+    return {**second, **named, "seconds": first["seconds"] + second["seconds"], "rows": rows}
+
+
+def _both(first: object, second: object) -> object:
+    known = str(first).split(", ")
+    return first if str(second) in known else f"{first}, {second}"
 
 
 def machine() -> str:
