@@ -14,6 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 SHOWN_FAILURES = 20  # of each row, in the file
+COUNTED = {
+    "crash": "crash points",
+    "kill": "kills",
+    "fault": "faults",
+    "fuzz": "cases",
+}  # share names its own
 
 
 class Result(NamedTuple):
@@ -90,6 +96,21 @@ class Table:
                 name: _sum(before[name], part) if name in before else part for name, part in fresh.items()
             }
         file.write_text(json.dumps({"parts": before | fresh}, indent=1) + "\n")
+
+
+def markdown(file: Path) -> str:
+    """The counts in a file of results as the table of CONTRIBUTING.md; what is shared has a line for each kind."""
+    lines = ["| part | tried | failures | commit | day |", "| --- | --- | --- | --- | --- |"]
+    for name, part in json.loads(file.read_text())["parts"].items():
+        kinds: dict[str, list[dict]] = {}
+        for row_name, row in part["rows"].items():
+            kind = row_name.partition(",")[0] if row_name.startswith("links") else row_name
+            kind = "bits flipped" if kind.startswith("bits flipped") else kind
+            kinds.setdefault(kind if name == "share" else COUNTED[name], []).append(row)
+        for kind, rows in kinds.items():
+            count, failed = (sum(row[key] for row in rows) for key in ("count", "failures"))
+            lines.append(f"| `{name}` | {count:,} {kind} | {failed:,} | {part['commit']} | {part['date']} |")
+    return "\n".join(lines) + "\n"
 
 
 def _sum(first: dict, second: dict) -> dict:

@@ -231,7 +231,7 @@ def _model_of_encoded() -> DDC:
 
     with (
         tempfile.TemporaryDirectory() as place,
-        mock.patch("ddclust.encoders.cache.cache_folder", lambda: Path(place)),
+        mock.patch("ddclust.encoders.cache.cache_folder", return_value=Path(place)),
     ):
         return DDC(2, n_init=1, encoder=Vowels(), **FIT).fit(TEXTS)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ddclust.cli.options import SectionCommand
-from ddclust.cli.printing import print_table
+from ddclust.cli.printing import print_table, printable
 
 
 @click.command(cls=SectionCommand, short_help="List the data sets that can be given by name.")
@@ -33,7 +33,7 @@ def datasets(name: str | None, write: Path | None) -> None:
 
         if name is None:
             raise DataError("--write needs the NAME of a data set.")
-        click.echo(f"{write}: {write_data(load(name), write)}")
+        click.echo(f"{printable(write)}: {write_data(load(name), write)}")
         return
     shown = NAMED if name is None else {name: NAMED[name]}
     print_table(
