@@ -65,6 +65,26 @@ def test_a_standard_error_that_goes_away_stops_nothing(tmp_path):
     assert (tmp_path / "run" / "labels.csv").exists()
 
 
+class Gone:
+    """A stream whose reader has quit."""
+
+    encoding = "utf-8"
+
+    def write(self, text):
+        raise BrokenPipeError
+
+    flush = isatty = lambda self: self.write("")
+
+
+@pytest.mark.parametrize("stream", [Gone(), None], ids=["gone", "closed"])
+def test_a_verbose_fit_in_python_needs_no_standard_error(blobs, monkeypatch, stream):
+    expected = quick(n_init=2, max_iter=20).fit(blobs[0]).labels_
+    monkeypatch.setattr(sys, "stderr", stream)
+    for verbose in (True, "auto"):
+        found = quick(n_init=2, max_iter=20, verbose=verbose).fit(blobs[0]).labels_
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_data_file_that_shrinks_during_a_fit_is_named_and_nothing_is_lost(tmp_path, jobs):

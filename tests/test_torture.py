@@ -1,11 +1,13 @@
 """The harness of tests/torture, in small: what it tries must not fail, and it must see what does."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,10 +15,18 @@ import pytest
 from ddclust.datasets import DataError
 from torture import crash, faults, fuzz, kills, places
 from torture.disk import HOWS
+from torture.table import Result, Table, markdown
 from torture.targets import TARGETS
 
 SCENARIOS = {scenario.name: scenario for scenario in crash.SCENARIOS}
-QUICK = ("save over a model of two files", "first checkpoint", "checkpoint", "labels with names")
+QUICK = (
+    "save over a model of two files",
+    "first checkpoint",
+    "checkpoint",
+    "labels with names",
+    "data set as a table",
+    "features of an encoder",
+)
 
 
 def failures(results):
@@ -30,6 +40,11 @@ class TestCrash:
     @pytest.mark.parametrize("name", QUICK)
     def test_old_or_new_content_is_there_after_any_crash(self, tmp_path, name):
         assert failures(crash.points(SCENARIOS[name], tmp_path, every=3)) == []
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["fit --force", "save a model of a table"])
+    def test_the_same_of_what_takes_longer(self, tmp_path, name):
+        assert failures(crash.points(SCENARIOS[name], tmp_path, every=11, share=0.1)) == []
 
     @pytest.mark.parametrize("how", HOWS)
     def test_a_careless_writer_is_caught(self, tmp_path, how):
@@ -231,3 +246,19 @@ class TestSharing:
 
     def test_one_fit_at_a_time(self, tmp_path):
         assert failures(places.one_at_a_time(tmp_path, 1)) == []
+
+
+def test_the_table_of_counts_is_that_of_the_last_run():
+    results = Path(__file__).parent / "torture" / "results.json"
+    assert markdown(results) in (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+
+
+def test_counts_of_several_runs_are_added(tmp_path):
+    for seed in (0, 0, 1):
+        table = Table()
+        table.add("fuzz", Result("csv", "broken" if seed else ""))
+        table.seconds["fuzz"] = 2
+        table.write(tmp_path / "a.json", add=True, scale=0.1, seed=seed)
+    (part,) = json.loads((tmp_path / "a.json").read_text())["parts"].values()
+    assert part["rows"] == {"csv": {"count": 3, "failures": 1, "examples": ["broken"]}}
+    assert (part["seconds"], part["seed"]) == (6, "0, 1")

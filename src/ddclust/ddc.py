@@ -361,10 +361,11 @@ class DDC(NetworkClusterer):
             X = self._items(X)
             plan = self._plan(X, must_link, cannot_link)
             setup = plan.setup
-            outlying = outliers(X, plan.scaling, getattr(self, "feature_names_in_", None))
             # Heavy tails of tables become ranks, and features of encoders are what they are.
-            if outlying is not None and not (hasattr(self, "columns_") or hasattr(self, "encoder_")):
-                warnings.warn(outlying, stacklevel=3)  # the caller of fit
+            if not (hasattr(self, "columns_") or hasattr(self, "encoder_")):
+                outlying = outliers(X, plan.scaling, getattr(self, "feature_names_in_", None))
+                if outlying is not None:
+                    warnings.warn(outlying, stacklevel=3)  # the caller of fit
             self._n_features_out = try_out(plan, X)
             estimate = self._announced(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)

@@ -112,7 +112,8 @@ def description(bunch: Bunch, argument: str, options: dict[str, Any]) -> RunFile
 def under_way(folder: Path, run: RunFile, *, replaces: bool = False) -> Iterator[None]:
     """Hold a result folder during a fit. If a new fit fails before its first checkpoint, what it wrote is removed again.
 
-    With ``replaces``, the results of an earlier fit in the folder are removed first.
+    With ``replaces``, the results of an earlier fit in the folder are removed. At every moment the folder holds the whole
+    earlier fit, or one under way that can be resumed.
     """
     refuse_links(folder, ResultFolderError)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -122,9 +123,11 @@ def under_way(folder: Path, run: RunFile, *, replaces: bool = False) -> Iterator
         raise ResultFolderError(f"Another fit is working in {str(folder)!r}; choose another folder.")
     try:
         if replaces:
-            _remove_results(folder)
+            _remove_files(_own_checkpoints(folder))
         # Results of an earlier part of the fit will be replaced, not all at the same moment.
         write_sealed(folder / RUN_FILE, {name: value for name, value in run.items() if name not in FOUND})
+        if replaces:
+            _remove_files(_own_results(folder))
         yield
     except BaseException as error:
         hopeless = isinstance(error, AllRunsFailedError) or not any(
@@ -150,7 +153,7 @@ def refuse_to_replace(folder: Path) -> None:
         raise ResultFolderError(
             f"A fit is working in {str(folder)!r}; stop it first, or choose another name."
         )
-    own = set(_own_files(folder))
+    own = {*_own_checkpoints(folder), *_own_results(folder)}
     for inner in (folder / MODEL_FOLDER, folder / CHECKPOINTS_FOLDER):
         if inner.is_symlink() or (inner.is_dir() and not own.issuperset(inner.iterdir())):
             raise ResultFolderError(
@@ -158,23 +161,29 @@ def refuse_to_replace(folder: Path) -> None:
             )
 
 
-def _own_files(folder: Path) -> list[Path]:
-    """The files that a fit may have left in a folder; what says whose folder it is comes last."""
-    model, checkpoints = folder / MODEL_FOLDER, folder / CHECKPOINTS_FOLDER
+def _own_checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints that a fit may have left in a folder; what says whose they are comes last."""
+    checkpoints = folder / CHECKPOINTS_FOLDER
     return [
-        *(folder / name for name in (LABELS_FILE, HISTORY_FILE, REPORT_FILE, NAMES_FILE)),
-        *(model / DESCRIPTION_FILE, *model.glob(TENSORS_PATTERN)),
-        *(checkpoints / name for name in (CHECKPOINTS.file, WORKSPACE_LOCK, NEIGHBORS_FILE)),
-        *(*checkpoints.glob("run-*.[ab]"), *model.glob(".*.partial"), *checkpoints.glob(".*.partial")),
-        folder / RUN_FILE,
+        *(*checkpoints.glob("run-*.[ab]"), *checkpoints.glob(".*.partial")),
+        *(checkpoints / name for name in (NEIGHBORS_FILE, WORKSPACE_LOCK, CHECKPOINTS.file)),
     ]
 
 
-def _remove_results(folder: Path) -> None:
-    """Remove what a fit has left in a folder, and nothing else."""
-    for file in _own_files(folder):
+def _own_results(folder: Path) -> list[Path]:
+    """The results that a fit may have left in a folder, besides run.json."""
+    model = folder / MODEL_FOLDER
+    return [
+        *(folder / name for name in (LABELS_FILE, HISTORY_FILE, REPORT_FILE, NAMES_FILE)),
+        *(model / DESCRIPTION_FILE, *model.glob(TENSORS_PATTERN), *model.glob(".*.partial")),
+    ]
+
+
+def _remove_files(files: Sequence[Path]) -> None:
+    """Remove files, and the folders inside a result folder that are empty then."""
+    for file in files:
         file.unlink(missing_ok=True)
-    for inner in (folder / MODEL_FOLDER, folder / CHECKPOINTS_FOLDER):
+    for inner in {file.parent for file in files if file.parent.name in (MODEL_FOLDER, CHECKPOINTS_FOLDER)}:
         _remove_empty([inner])
 
 
@@ -295,7 +304,7 @@ def is_unfinished(folder: Path) -> bool:
 def read_records(folder: Path) -> list[dict[str, Any]]:
     """The record of each run, from the checkpoints as long as the fit is not complete."""
     checkpoints = folder / CHECKPOINTS_FOLDER
-    unfinished = checkpoints.exists() and is_unfinished(folder)
+    unfinished = (checkpoints / CHECKPOINTS.file).exists() and is_unfinished(folder)
     stored = RunStore(checkpoints).records() if unfinished else read_run(folder).get("runs", [])
     records = [record.public() for record in stored]
     if not is_locked(folder / LOCK_FILE):  # a process that was killed could not say so itself

@@ -164,6 +164,16 @@ def test_the_limit_can_be_lowered_and_raised(tmp_path, name, content):
     load(file, max_bytes=1e6)
 
 
+def test_different_words_count_by_what_they_take(tmp_path):
+    """Each takes a hundred times the few characters that it has in the file."""
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"x{i},y{i}\n" for i in range(15_000)))
+    assert load(tmp_path / "a.csv", max_bytes=2e7).data.shape == (15_000, 2)
+    with pytest.raises(
+        DataError, match="a.csv' takes at least 5.* MB of memory, more than the limit of 4.0 MB"
+    ):
+        load(tmp_path / "a.csv", max_bytes=4e6)
+
+
 def test_images_beyond_the_limit_are_left_out(tmp_path):
     for i in range(9):
         Image.new("L", (8, 8)).save(tmp_path / f"{i}.png")

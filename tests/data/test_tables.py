@@ -1,6 +1,7 @@
 """Tables with gaps, words, dates and texts: what columns are taken for, the vectors made of them, and models of them."""
 
 import json
+from datetime import datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,10 @@ import pytest
 
 from ddclust import DDC, Table
 from ddclust.baselines import DEC
+from ddclust.data.batches import Scaling
+from ddclust.data.outliers import outliers
 from ddclust.data.tables import Columns, mixed_table
-from ddclust.data.tables.cells import column_of, decimal_comma_numbers
+from ddclust.data.tables.cells import ISO, column_of, decimal_comma_numbers, parsed_date
 from ddclust.data.tables.guess import described_column, guessed_kind
 from ddclust.data.tables.kinds import (
     BooleanColumn,
@@ -285,6 +288,29 @@ def test_a_few_extreme_rows_of_a_table_give_no_warning(recwarn):
     assert not [warning for warning in recwarn if "look alike" in str(warning.message)]
 
 
+def test_values_at_the_edges_of_numbers_and_dates():
+    with pytest.raises(
+        ValueError, match="The column 'a' holds a number beyond the range of floating-point numbers"
+    ):
+        Table({"a": [10**400, None]})
+    with pytest.raises(ValueError, match="The column 'a' holds 0001-01-01 .*, which is no date in UTC"):
+        Table({"a": [datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))]})
+    assert parsed_date("0001-01-01T00:00:00+05:00", ISO) is None
+    assert parsed_date("0001-01-02T00:00:00+05:00", ISO) == datetime(1, 1, 1, 19)
+
+
+def test_a_feature_that_is_nearly_constant_stops_no_fit():
+    """Of a table with more features than columns; it was looked up among the columns."""
+    notes = ["a seal seen on the ice", "a ship seen at sea", "a seal seen at sea"]
+    table = Table(
+        {"a": [1.0, None, 3.0] * 20, "note": [f"{note} {n}" for n, note in enumerate(notes * 20)]},
+        {"note": "text"},
+    )
+    X = Columns.of(table).encode(table)
+    assert outliers(X, Scaling.none(X)) is not None
+    assert len(quick(2, max_iter=5).fit(table).labels_) == 60
+
+
 def test_dec_takes_tables():
     fitted = DEC(2, layers=(8, 4), layer_iter=5, finetune_iter=5, max_iter=5, random_state=0).fit(frame())
     np.testing.assert_array_equal(fitted.predict(frame()), fitted.labels_)
@@ -340,6 +366,8 @@ def test_saved_and_loaded(model, tmp_path):
         ("mass (kg)", {"median": None}),
         ("mass (kg)", {"gap_share": 1.0}),
         ("mass (kg)", {"gaps": 0}),
+        ("mass (kg)", {"gaps": 10**400}),
+        ("mass (kg)", {"gaps": -1}),
         ("mass (kg)", {"name": 5}),
         ("mass (kg)", {"name": "pay"}),
         ("mass (kg)", {"name": "other"}),
@@ -357,6 +385,7 @@ def test_saved_and_loaded(model, tmp_path):
         ("city", {"n_buckets": -1}),
         ("member", {"share": 7.0}),
         ("since", {"form": "%%"}),
+        ("since", {"median": 1e300}),
         ("since", {"cycles": ["eon", "weekday"]}),
         ("since", {"cycle_scales": []}),
         ("remark", {"stems": ["one"]}),

@@ -53,6 +53,10 @@ def test_names_never_lead_out_of_the_folder(tmp_path):
 
 
 def test_nothing_is_overwritten(tmp_path):
+    alike = make_bunch(np.zeros((2, 4, 4), dtype=np.uint8), item_names=["a/b", "a_b"], name="x", about="")
+    with pytest.raises(DataError, match=r"Two items of 'x' would both be written as 'a_b\.png'"):
+        write_data(alike, tmp_path / "alike")
+    assert not list(tmp_path.iterdir())
     (tmp_path / "wine.csv").write_text("mine")
     with pytest.raises(FileExistsError, match="exists already"):
         write_data(load("wine"), tmp_path / "wine.csv")

@@ -1,5 +1,9 @@
 """Features are computed once, found again by content, and made anew where they are damaged."""
 
+import hashlib
+import io
+import os
+
 import numpy as np
 import pytest
 
@@ -52,7 +56,21 @@ def test_an_object_without_a_hash_can_encode():
     assert features_of(["one"], encoder_of(Unhashable(), TEXTS)).shape == (1, 2)
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "pickle", "other array", "folder", "large"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "cut",
+        "changed",
+        "empty",
+        "pickle",
+        "other array",
+        "folder",
+        "large",
+        "pipe",
+        "declared",
+        "torn header",
+    ],
+)
 def test_damaged_files_are_made_anew(known_vowels, cache_folder, damage, monkeypatch):
     expected = features_of(["one", "two"], encoder_of(known_vowels, TEXTS))
     (file,) = cache_folder.iterdir()
@@ -60,6 +78,13 @@ def test_damaged_files_are_made_anew(known_vowels, cache_folder, damage, monkeyp
     if damage == "folder":
         file.unlink()
         file.mkdir()
+    elif damage == "pipe":
+        file.unlink()
+        os.mkfifo(file)
+    elif damage == "declared":
+        _seal(file, content[:-32].replace(b"(2, 5), ", b"(9999999999999, 5), ".ljust(20)))
+    elif damage == "torn header":
+        _seal(file, content[:-32].replace(b"(2, 5)", b"(((((("))
     elif damage == "large":
         monkeypatch.setattr(caches, "MOST_FILE_BYTES", 10)
     elif damage in ("pickle", "other array"):
@@ -77,12 +102,13 @@ def test_damaged_files_are_made_anew(known_vowels, cache_folder, damage, monkeyp
 
 
 def _write_sealed(file, array):
-    import hashlib
-    import io
-
     body = io.BytesIO()
     np.save(body, array, allow_pickle=True)
-    file.write_bytes(body.getvalue() + hashlib.sha256(body.getvalue()).digest())
+    _seal(file, body.getvalue())
+
+
+def _seal(file, body):
+    file.write_bytes(body + hashlib.sha256(body).digest())
 
 
 def test_a_folder_that_cannot_be_written_to_changes_nothing(known_vowels, cache_folder):
@@ -91,8 +117,6 @@ def test_a_folder_that_cannot_be_written_to_changes_nothing(known_vowels, cache_
 
 
 def test_the_least_used_files_are_removed(tmp_path, monkeypatch):
-    import os
-
     monkeypatch.setattr(caches, "MOST_BYTES", 1500)
     cache = FolderCache(tmp_path)
     for age, key in enumerate(["new", "old", "oldest"]):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ddclust import DDC
-from ddclust.encoders import EncoderError
+from ddclust.encoders import EncoderError, FittedEncoder, local
 from ddclust.encoders import named as named_encoders
-from ddclust.encoders.choice import default_encoder, encoder_of, photo_side
+from ddclust.encoders.choice import default_encoder, encoder_again, encoder_of, photo_side
 from ddclust.encoders.features import features_of
 from ddclust.encoders.named import NAMED, is_installed
 from ddclust.encoders.photographs import as_photographs
@@ -160,3 +160,27 @@ def test_a_folder_with_a_model_of_images(photographs, tmp_path):
             pytest.skip("transformers reads images by torchvision")
         raise
     assert features.shape == (60, 16)
+
+
+def test_nothing_is_loaded_from_a_folder_that_a_received_model_names(tmp_path, monkeypatch):
+    """Unless it holds the very model of the fit; and a folder of everything is not searched for one."""
+    (tmp_path / "weights.safetensors").write_bytes(b"other weights")
+    monkeypatch.setattr("ddclust.encoders.choice.local_encoder", None)  # would fail
+    received = FittedEncoder(str(tmp_path), "texts", "0" * 64)
+    with pytest.raises(
+        EncoderError, match="digest 000000000000..., but the one that is here is with the dig"
+    ):
+        encoder_again(received, None)
+    monkeypatch.setattr(local, "MOST_FILES", 3)
+    for number in range(4):
+        (tmp_path / f"{number}.json").touch()
+    with pytest.raises(EncoderError, match="holds more than 3 files; give the folder of a single model"):
+        encoder_again(received, None)
+
+
+def test_a_library_that_runs_code_of_folders_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "weights.safetensors").touch()
+    monkeypatch.setattr(local, "find_spec", lambda package: package)
+    monkeypatch.setattr(local, "version", lambda package: "5.1.2")
+    with pytest.raises(EncoderError, match="needs sentence-transformers 6 or later"):
+        encoder_of(str(tmp_path), "texts")

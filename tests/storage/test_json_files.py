@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import ddclust
-from ddclust.storage import json_files
 from ddclust.storage.json_files import PLAIN, JSONError, read_json, seal_of, write_sealed
 
 ROOT = Path(ddclust.__file__).parents[2]
@@ -65,7 +64,7 @@ def test_a_good_file(tmp_path):
 @pytest.mark.parametrize("depth", [13, 400, 900])
 def test_nesting_is_bounded_where_anything_may_stand(tmp_path, depth):
     (tmp_path / "a.json").write_text('{"a": ' + "[" * depth + "]" * depth + "}")
-    with pytest.raises(JSONError, match="bake it again"):
+    with pytest.raises(JSONError, match="nested too deeply; bake it again"):
         read_json(tmp_path / "a.json", PLAIN, remedy="bake it again")
 
 
@@ -85,7 +84,7 @@ def test_every_flipped_bit_of_a_sealed_file_is_noticed_or_harmless(tmp_path):
         damaged[place // 8] ^= 1 << place % 8
         file.write_bytes(bytes(damaged))
         try:
-            found = read_json(file, dict[str, json_files.Value], remedy="x")
+            found = read_json(file, dict[str, object], remedy="x")
         except JSONError:
             continue
         assert {name: found[name] for name in content} == content

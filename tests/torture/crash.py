@@ -24,7 +24,10 @@ from ddclust.choosing.consensus import Vote
 from ddclust.cli.report import write_report
 from ddclust.compare.comparison import compare
 from ddclust.data.readers.bunch import make_bunch
-from ddclust.datasets import read_labels
+from ddclust.data.tables import Table
+from ddclust.data.writing import write_data
+from ddclust.datasets import load, read_labels
+from ddclust.encoders.cache import FolderCache
 from ddclust.scan import scan
 from ddclust.storage.model_folder import load_model, save_model
 from ddclust.training import run as _runs
@@ -241,6 +244,36 @@ def _check_results(folder: Path) -> str:
     return _which(model.labels_)
 
 
+def _begin_complete(folder: Path) -> None:
+    with results.under_way(folder, _run()):
+        results.write_results(folder, _models()[0], NAMES, {}, _run())
+
+
+def _force(folder: Path) -> None:
+    """As ``ddclust fit --force`` does."""
+    results.refuse_to_replace(folder)
+    with results.under_way(folder, _run(), replaces=True):
+        _save_states(0)(folder)
+        results.write_results(folder, _models()[1], NAMES, {}, _run())
+
+
+def _check_forced(folder: Path) -> str:
+    """The whole earlier fit, the whole new one, or a fit under way whose checkpoints, if there are any, are its own."""
+    results.read_records(folder)
+    if results.is_unfinished(folder):
+        if (folder / "checkpoints" / "fit.json").exists():
+            RunStore(folder / "checkpoints").load(0)
+        elif any((folder / "checkpoints").glob("run-*")):
+            raise LostError("checkpoints that nobody can go on from")
+        return "old"
+    labels = read_labels(results.labels_file(folder)).labels.astype(int)
+    if not np.array_equal(labels, DDC.load(folder).labels_) or results.changed_files(
+        folder, results.read_run(folder)
+    ):
+        raise LostError("a complete fit that is not whole")
+    return _which(labels)
+
+
 def _write_report(names: dict[int, str] | None) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
         model = _models()[1]
@@ -273,6 +306,49 @@ def _check_labels(folder: Path) -> str:
     if _which(read_labels(folder / "labels.csv").labels.astype(int)) != "new":
         raise LostError("other labels")
     return "new" if "Seals" in (folder / "labels.csv").read_text() else "old"
+
+
+# Data sets as files, and features that are kept.
+
+
+def _write_data(folder: Path) -> None:
+    if not (folder / "data.csv").exists():
+        write_data(make_bunch(X, name="blobs", about="", item_names=NAMES), folder / "data.csv")
+
+
+def _check_data(folder: Path) -> str:
+    if not (folder / "data.csv").exists():
+        return "old"
+    if not np.array_equal(load(folder / "data.csv", id_column="id").data, X):
+        raise LostError("other data")
+    return "new"
+
+
+def _keep_features(value: float) -> Callable[[Path], None]:
+    return lambda folder: FolderCache(folder).write("key", np.full((40, 5), value, dtype=np.float32))
+
+
+def _check_features(folder: Path) -> str:
+    found = FolderCache(folder).read("key")
+    if found is None or found.shape != (40, 5):
+        raise LostError("no features")
+    return {1.0: "old", 2.0: "new"}[float(found.min())]
+
+
+@cache
+def _model_of_table() -> DDC:
+    table = Table({"a": [None, *X[1:, 0]], "site": [f"s{i % 3}" for i in range(len(X))]})
+    return DDC(2, n_init=1, **QUICK).fit(table)
+
+
+def _check_table(folder: Path) -> str:
+    model = DDC.load(folder / "model")
+    if not hasattr(model, "columns_"):
+        return _which(model.labels_)
+    found, expected = (json.dumps(one.columns_.to_plain()[0]) for one in (model, _model_of_table()))
+    if found != expected or not np.array_equal(model.labels_, _model_of_table().labels_):
+        raise LostError("another model of a table")
+    return "new"
 
 
 # Scans and comparisons.
@@ -352,6 +428,15 @@ SCENARIOS = (
     Scenario("checkpoint", _save_states(0, 1), _save_states(2), _check_states),
     Scenario("fit with checkpoints", lambda folder: None, _fit, _check_fit, again=25),
     Scenario("results of a fit", _begin_results, _write_results, _check_results),
+    Scenario("fit --force", _begin_complete, _force, _check_forced),
+    Scenario(
+        "save a model of a table",
+        lambda folder: _models()[0].save(folder / "model"),
+        lambda folder: _model_of_table().save(folder / "model", overwrite=True),
+        _check_table,
+    ),
+    Scenario("data set as a table", lambda folder: None, _write_data, _check_data),
+    Scenario("features of an encoder", _keep_features(1.0), _keep_features(2.0), _check_features),
     Scenario("labels with names", _write_labels(None), _write_labels({0: "Seals"}), _check_labels),
     Scenario("report with names", _write_report(None), _write_report({0: "Seals"}), _check_report, again=25),
     Scenario("scan", _scan(2), _scan(2, 3), _check_scan, again=25),

@@ -23,6 +23,8 @@ def main() -> None:
     put("csv/named", "id,class,a,b,c\n" + named + "\n")
     put("csv/texts", "\ufeffid,class,text\n" + quoted + "\r\n")
     put("csv/semicolons", numbers.replace(",", ";"))
+    put("csv/mixed", "\n".join(",".join(row) for row in mixed()) + "\n")
+    put("tsv/mixed", "\n".join("\t".join(row) for row in mixed()).replace(".", ","))
     put("tsv/named", ("id,class,a,b,c\n" + named).replace(",", "\t"))
     put("tsv/numbers", numbers.replace(",", "\t"))
     put("txt/lines", "\n".join(text.replace("\n", " ") for text in texts) + "\n\n")
@@ -58,6 +60,25 @@ def main() -> None:
     put("labels.npz/numbers", saved(np.savez, y=np.arange(6) % 2))
     make_parquet(values, texts)
     make_images(rng)
+
+
+def mixed() -> list[tuple[str, ...]]:
+    """A table of columns of every kind, with gaps."""
+    header = ("id", "class", "mass", "sex", "wild", "day", "pay", "note")
+    rows = [
+        (
+            f"item {i}",
+            "ab"[i % 2],
+            "NA" if i == 4 else f"{i / 3:.2f}",
+            "mf"[i % 2],
+            ("yes", "no")[i % 3 == 0],
+            f"2024-0{1 + i % 9}-1{i % 10}",
+            "" if i == 7 else f"1.{i}e{i}",
+            f"a {('seal', 'ship')[i % 2]} on the {('ice', 'shore', 'sea')[i % 3]}, far out" if i % 5 else "",
+        )
+        for i in range(24)
+    ]
+    return [header, *([f'"{cell}"' if "," in cell else cell for cell in row] for row in rows)]
 
 
 def put(name: str, content: str | bytes) -> None:

@@ -14,6 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 SHOWN_FAILURES = 20  # of each row, in the file
+COUNTED = {
+    "crash": "crash points",
+    "kill": "kills",
+    "fault": "faults",
+    "fuzz": "cases",
+}  # share names its own
 
 
 class Result(NamedTuple):
@@ -77,12 +83,51 @@ class Table:
             ] = entry
         return parts
 
-    def write(self, file: Path, **about: object) -> None:
-        """The table as JSON, with what it was made on. Parts that were not run keep their earlier rows."""
+    def write(self, file: Path, *, add: bool = False, **about: object) -> None:
+        """The table as JSON, with what it was made on. Parts that were not run keep their earlier rows.
+
+        With ``add``, the counts of parts that were run before are added to.
+        """
         before = json.loads(file.read_text())["parts"] if file.exists() else {}
         now = {"date": time.strftime("%Y-%m-%d"), "commit": commit(), "machine": machine(), **about}
         fresh = {name: now | part for name, part in self.to_dict().items()}
+        if add:
+            fresh = {
+                name: _sum(before[name], part) if name in before else part for name, part in fresh.items()
+            }
         file.write_text(json.dumps({"parts": before | fresh}, indent=1) + "\n")
+
+
+def markdown(file: Path) -> str:
+    """The counts in a file of results as the table of CONTRIBUTING.md; what is shared has a line for each kind."""
+    lines = ["| part | tried | failures | commit | day |", "| --- | --- | --- | --- | --- |"]
+    for name, part in json.loads(file.read_text())["parts"].items():
+        kinds: dict[str, list[dict]] = {}
+        for row_name, row in part["rows"].items():
+            kind = row_name.partition(",")[0] if row_name.startswith("links") else row_name
+            kind = "bits flipped" if kind.startswith("bits flipped") else kind
+            kinds.setdefault(kind if name == "share" else COUNTED[name], []).append(row)
+        for kind, rows in kinds.items():
+            count, failed = (sum(row[key] for row in rows) for key in ("count", "failures"))
+            lines.append(f"| `{name}` | {count:,} {kind} | {failed:,} | {part['commit']} | {part['date']} |")
+    return "\n".join(lines) + "\n"
+
+
+def _sum(first: dict, second: dict) -> dict:
+    """Two runs of a part as one: counts are added, and all commits, scales and seeds are named."""
+    rows = dict(first["rows"])
+    for name, row in second["rows"].items():
+        old = rows.get(name, {})
+        examples = [*old.get("examples", ()), *row.get("examples", ())][:SHOWN_FAILURES]
+        rows[name] = {key: old.get(key, 0) + row[key] for key in ("count", "failures")}
+        rows[name] |= {"examples": examples} if examples else {}
+    named = {key: _both(first[key], second[key]) for key in ("commit", "scale", "seed")}
+    return {**second, **named, "seconds": first["seconds"] + second["seconds"], "rows": rows}
+
+
+def _both(first: object, second: object) -> object:
+    known = str(first).split(", ")
+    return first if str(second) in known else f"{first}, {second}"
 
 
 def machine() -> str:

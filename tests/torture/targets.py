@@ -24,7 +24,9 @@ from ddclust.compare.comparison import Protocol, compare
 from ddclust.compare.job import Result as FitResult
 from ddclust.compare.process import Budget, is_made
 from ddclust.data.readers.bunch import make_bunch
+from ddclust.data.tables import Columns, Table
 from ddclust.datasets import load, read_labels, read_pairs
+from ddclust.encoders.cache import FolderCache
 from ddclust.scan import scan
 from ddclust.training.checkpoints import RunStore
 from helpers import seal
@@ -92,12 +94,28 @@ def _read_data(path: Path) -> None:
     bunch = load(path)
     if hasattr(bunch.data, "__array__"):
         np.asarray(bunch.data[:2]).sum()
+    if isinstance(bunch.data, Table):
+        _read_columns(bunch.data)
     if str(path).removesuffix(".gz").endswith((".csv", ".tsv", ".jsonl", ".parquet")):
         for options in ({"text_column": "text"}, {"truth_column": "class", "id_column": "id"}):
             try:
                 load(path, **options)
             except ValueError as error:
                 refuse_nameless(error, path)
+
+
+def _read_columns(table: Table) -> None:
+    """What a fit makes of a table. Errors name the column, since the table may not come from a file."""
+    try:
+        columns = Columns.of(table)
+    except ValueError as error:
+        if not any(word in str(error) for word in ("olumn", "X holds")):
+            raise AssertionError(f"the message names no column: {error!r}") from error
+        return
+    columns.encode(table), columns.traits(table), str(columns), table.sha256()
+    again = Columns.from_plain(json.loads(json.dumps(columns.to_plain()[0])), columns.to_plain()[1])
+    if again.to_plain()[0] != columns.to_plain()[0]:
+        raise AssertionError("the description of the columns is another one after saving")
 
 
 def refuse_nameless(error: BaseException, path: Path) -> None:
@@ -142,7 +160,7 @@ def _images(suffix: str) -> Target:
             shutil.copy(CORPUS / "png" / "grey.png", place / f"good-{number}.png")
         return place
 
-    return Target(suffix, place, lambda path: load(path), _fit_command, share=0.5)
+    return Target(suffix, place, lambda path: load(path), _fit_command, share=0.2)
 
 
 def _labels(suffix: str) -> Target:
@@ -170,6 +188,52 @@ def _pairs_command(path: Path, out: Path) -> list[str]:
 @cache
 def _model() -> DDC:
     return DDC(2, n_init=1, **FIT).fit(X)
+
+
+@cache
+def _table() -> Table:
+    """Columns of every kind, with gaps."""
+    places = range(60)
+    columns = {
+        "mass": [None if i % 9 == 4 else float(i) for i in places],
+        "tail": [float(10 ** (i % 7)) * i for i in places],
+        "sex": ["f" if i % 2 else "m" for i in places],
+        "site": [None if i % 11 == 3 else f"site {i % 25}" for i in places],
+        "wild": [("yes", "no")[i % 3 == 0] for i in places],
+        "day": [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in places],
+        "note": [f"a {('seal', 'ship', 'sea')[i % 3]} seen on the {('ice', 'shore')[i % 2]}" for i in places],
+        "land": ["x"] * 60,
+    }
+    return Table(columns, kinds={"note": "text"})
+
+
+@cache
+def _model_of_table() -> DDC:
+    return DDC(2, n_init=1, **FIT).fit(_table())
+
+
+class Vowels:
+    """An encoder with a digest, so that its features are kept."""
+
+    name, digest = "vowels", "0123456789abcdef"
+
+    def __call__(self, texts: list[str]) -> np.ndarray:
+        return np.array([[text.count(vowel) for vowel in "aeiou"] for text in texts], dtype=float)
+
+
+TEXTS = [("a banana and a canal", "deep green trees", "old fog on top")[i % 3] + "a" * i for i in range(30)]
+
+
+@cache
+def _model_of_encoded() -> DDC:
+    import tempfile
+    from unittest import mock
+
+    with (
+        tempfile.TemporaryDirectory() as place,
+        mock.patch("ddclust.encoders.cache.cache_folder", return_value=Path(place)),
+    ):
+        return DDC(2, n_init=1, encoder=Vowels(), **FIT).fit(TEXTS)
 
 
 def _result_folder(folder: Path) -> Path:
@@ -205,8 +269,7 @@ def _sealed(name: str) -> bytes:
         if name in ("comparison.json", "result.json", "job.json"):
             return next(_comparison(folder).rglob(name)).read_bytes()
         if name == "model.json":
-            _model().save(folder / "model")
-            return (folder / "model" / "model.json").read_bytes()
+            return _saved(_model)[name]
         found = _result_folder(folder)
         return (found / name).read_bytes()
 
@@ -306,11 +369,15 @@ def _mutated_tensors(seeds: Sequence[bytes], rng: np.random.Generator) -> bytes:
     )
 
 
-def _model_place(folder: Path, description: bytes | None, tensors: bytes | None) -> Path:
+def _model_place(
+    folder: Path, description: bytes | None, tensors: bytes | None, model: Callable[[], DDC] = _model
+) -> Path:
     """A model with another description or other tensors, whose digests fit them."""
     place = folder / "model"
     shutil.rmtree(place, ignore_errors=True)
-    _model().save(place)
+    for name, content in _saved(model).items():
+        place.mkdir(exist_ok=True)
+        (place / name).write_bytes(content)
     file = next(place.glob("tensors*.safetensors"))
     if tensors is not None:
         file.write_bytes(tensors)
@@ -322,16 +389,94 @@ def _model_place(folder: Path, description: bytes | None, tensors: bytes | None)
 
 
 @cache
-def _tensors() -> bytes:
+def _saved(model: Callable[[], DDC]) -> dict[str, bytes]:
+    """The files of a saved model; saving for each case would take longer than reading."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as place:
-        _model().save(Path(place) / "model")
-        return next(Path(place, "model").glob("tensors*.safetensors")).read_bytes()
+        model().save(Path(place) / "model")
+        return {file.name: file.read_bytes() for file in Path(place, "model").iterdir()}
+
+
+def _tensors(model: Callable[[], DDC] = _model) -> bytes:
+    return next(content for name, content in _saved(model).items() if name.startswith("tensors"))
 
 
 def _read_model(path: Path) -> None:
-    DDC.load(path).predict_proba(X[:3])
+    model = DDC.load(path)
+    model.predict_proba(X[:3])
+    if hasattr(model, "known_items_"):
+        model.predict(X[:3], reject=0.1)
+
+
+def _read_model_of_table(path: Path) -> None:
+    """As a table is predicted; the errors of what is predicted need not name the model."""
+    model = DDC.load(path)
+    str(getattr(model, "columns_", ""))
+    with contextlib.suppress(ValueError):
+        model.predict_proba(_table()[:3])
+        model.columns_.traits(_table()[:3])
+
+
+def _read_model_of_encoded(path: Path) -> None:
+    model = DDC.load(path, encoder=Vowels())
+    str(getattr(model, "encoder_", ""))
+    with contextlib.suppress(ValueError):
+        model.predict_proba(TEXTS[:3])
+
+
+def _of_model(name: str, model: Callable[[], DDC], read: Callable[[Path], None], entry: str) -> Target:
+    """The description of a model, mutated mostly in one of its entries."""
+
+    def seed() -> bytes:
+        return _saved(model)["model.json"]
+
+    def mutate(seeds: Sequence[bytes], rng: np.random.Generator) -> bytes:
+        if rng.random() < 0.2:
+            return mutated_json(seeds, rng)
+        whole = json.loads(seeds[rng.integers(len(seeds))])
+        part = mutated_json([json.dumps(whole[entry]).encode()], rng)
+        whole[entry] = 0
+        text = json.dumps(whole).encode()
+        return text.replace(f'"{entry}": 0'.encode(), f'"{entry}": '.encode() + part, 1)
+
+    return Target(
+        name,
+        lambda folder, content: _model_place(folder, content, None, model),
+        read,
+        _predict,
+        mutate,
+        lambda: [seed()],
+        0.15,
+    )
+
+
+# Features that were kept.
+
+
+def _features() -> list[bytes]:
+    import io
+
+    file = io.BytesIO()
+    np.save(file, np.ones((4, 3), dtype=np.float32))
+    return [file.getvalue()]
+
+
+def _features_place(folder: Path, content: bytes) -> Path:
+    """A file of features whose digest fits, as somebody would write it who tampers with it."""
+    path = folder / "key.npy"
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    return path
+
+
+def _read_features(path: Path) -> None:
+    """What cannot be used counts as absent, whatever is wrong with it."""
+    try:
+        found = FolderCache(path.parent).read("key")
+    except Exception as error:
+        raise CommandFailedError(f"the cache raises {error!r}") from error
+    if found is not None and (found.ndim != 2 or not np.isfinite(found).all()):
+        raise CommandFailedError("the cache gives what are no features")
 
 
 def _predict(path: Path, out: Path) -> list[str]:
@@ -431,7 +576,7 @@ TARGETS = {
             lambda path, out: ["runs", str(path.parent)],
             mutated_json,
             lambda: [_template("run.json")],
-            0.3,
+            0.1,
         ),
         Target(
             "fit.json",
@@ -440,7 +585,7 @@ TARGETS = {
             lambda path, out: ["runs", str(path.parents[1])],
             mutated_json,
             lambda: [_template("checkpoints/fit.json")],
-            0.3,
+            0.05,
         ),
         Target(
             "checkpoint",
@@ -449,7 +594,7 @@ TARGETS = {
             lambda path, out: ["runs", str(path.parents[1])],
             _mutated_tensors,
             lambda: [_state()],
-            0.15,
+            0.05,
         ),
         Target(
             "model.json",
@@ -458,7 +603,7 @@ TARGETS = {
             _predict,
             mutated_json,
             lambda: [_template("model.json")],
-            0.4,
+            0.1,
         ),
         Target(
             "tensors",
@@ -467,7 +612,28 @@ TARGETS = {
             _predict,
             _mutated_tensors,
             lambda: [_tensors()],
-            0.2,
+            0.1,
+        ),
+        _of_model("columns.json", _model_of_table, _read_model_of_table, "columns"),
+        Target(
+            "columns.tensors",
+            lambda folder, content: _model_place(folder, None, content, _model_of_table),
+            _read_model_of_table,
+            _predict,
+            _mutated_tensors,
+            lambda: [_tensors(_model_of_table)],
+            0.1,
+        ),
+        _of_model("encoder.json", _model_of_encoded, _read_model_of_encoded, "encoder"),
+        _of_model("calibration.json", _model, _read_model, "calibration"),
+        Target(
+            "features",
+            _features_place,
+            _read_features,
+            lambda path, out: ["datasets", "circles"],
+            mutated_bytes,
+            _features,
+            1.0,
         ),
         Target(
             "names.json",
@@ -484,7 +650,7 @@ TARGETS = {
             _scan_command,
             mutated_json,
             lambda: [_template("row.json")],
-            0.15,
+            0.05,
         ),
         Target(
             "comparison.json",
@@ -493,7 +659,7 @@ TARGETS = {
             _compare_command,
             mutated_json,
             lambda: [_template("comparison.json")],
-            0.3,
+            0.1,
         ),
         Target(
             "result.json",
@@ -502,7 +668,7 @@ TARGETS = {
             _compare_command,
             mutated_json,
             lambda: [_template("result.json")],
-            0.3,
+            0.1,
         ),
         Target(
             "job.json",
@@ -511,7 +677,7 @@ TARGETS = {
             _compare_command,
             mutated_json,
             lambda: [_template("job.json")],
-            0.3,
+            0.1,
         ),
     )
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ddclust.cli.options import SectionCommand
-from ddclust.cli.printing import print_table
+from ddclust.cli.printing import print_table, printable
 
 if TYPE_CHECKING:
     from ddclust.datasets import NamedSet
@@ -37,7 +37,7 @@ def datasets(name: str | None, write: Path | None) -> None:
 
         if name is None:
             raise DataError("--write needs the NAME of a data set.")
-        click.echo(f"{write}: {write_data(load(name), write)}")
+        click.echo(f"{printable(write)}: {write_data(load(name), write)}")
         return
     if name is not None:
         _describe(NAMED[name])

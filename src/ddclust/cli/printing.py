@@ -150,7 +150,7 @@ def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
     if len(rows) > SHOWN_COLUMNS:
         click.echo(f"... and {len(rows) - SHOWN_COLUMNS:,} more columns", err=err)
     if {column.kind for column in columns.used} == {"text"}:
-        names = ",".join(column.name for column in columns.used)
+        names = ",".join(printable(column.name) for column in columns.used)
         print_note(
             f"The table has nothing but texts to cluster; --text {names} clusters them by all their words."
         )

@@ -51,7 +51,10 @@ def _write_images(bunch: Bunch, folder: Path) -> str:
         for number, image in enumerate(pixels):
             place = new if classes is None else new / file_name(classes[number])
             place.mkdir(exist_ok=True)
-            Image.fromarray(image).save(place / f"{file_name(bunch.item_names[number])}.png")
+            file = place / f"{file_name(bunch.item_names[number])}.png"
+            if file.exists():
+                raise DataError(f"Two items of {bunch.name!r} would both be written as {file.name!r}.")
+            Image.fromarray(image).save(file)
     return f"{len(pixels):,} images" + ("" if classes is None else " in a folder for each class")
 
 

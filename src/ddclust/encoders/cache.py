@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddclust.data.items import first_non_finite
+from ddclust.data.readers.arrays import array_in
 from ddclust.encoders.encoder import Encoder
 from ddclust.storage.atomic import write_file
 from ddclust.storage.user_cache import cache_folder
@@ -45,15 +46,15 @@ class FolderCache:
         """The features under a key, if they are there and whole."""
         file = self.folder / f"{key}.npy"
         try:
-            if file.stat().st_size > MOST_FILE_BYTES:
+            if not file.is_file() or file.stat().st_size > MOST_FILE_BYTES:
                 return None
             content = file.read_bytes()
             body, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
             if hashlib.sha256(body).digest() != digest:
                 return None
-            features = np.load(io.BytesIO(body), allow_pickle=False)
+            features = array_in(body)
             os.utime(file)  # it was used now
-        except (OSError, ValueError, EOFError):
+        except (OSError, ValueError):
             return None
         is_whole = features.ndim == 2 and features.dtype == np.float32 and first_non_finite(features) is None
         return features if is_whole else None

@@ -8,7 +8,7 @@ from typing import Any
 from ddclust.data.containers import as_items
 from ddclust.data.text import is_text
 from ddclust.encoders.encoder import IMAGES, KINDS, TEXTS, VECTORS, Encoder, EncoderError, FittedEncoder
-from ddclust.encoders.local import local_encoder
+from ddclust.encoders.local import local_digest, local_encoder
 from ddclust.encoders.named import NAMED, installed_encoder, named_encoder
 from ddclust.encoders.photographs import are_photographs
 from ddclust.storage.plain import name_of
@@ -68,8 +68,11 @@ def encoder_again(fitted: FittedEncoder, given: Any) -> Encoder:
             f"The model was fitted with an encoder of the user's own, {fitted.name!r}, which is not saved with it; give it:"
             " DDC.load(..., encoder=...)."
         )
+    if not callable(source) and os.fspath(source) not in NAMED and fitted.kind != VECTORS:
+        # A model that was received may name any folder, of which nothing is loaded unless it is the right one.
+        fitted.refuse_other(local_digest(os.fspath(source)))
     found = encoder_of(source, fitted.kind)
-    fitted.refuse_other(found)
+    fitted.refuse_other(found.digest)
     return found
 
 

@@ -71,12 +71,12 @@ class FittedEncoder:
     def __str__(self) -> str:
         return self.name if self.digest is None else f"{self.name} ({self.digest[:12]})"
 
-    def refuse_other(self, found: Encoder) -> None:
-        """Raise an error if an encoder is not the one that the model was fitted with."""
-        if found.digest != self.digest:
+    def refuse_other(self, digest: str | None) -> None:
+        """Raise an error if an encoder with this digest is not the one that the model was fitted with."""
+        if digest != self.digest:
             raise EncoderError(
                 f"The model was fitted on features of encoder={self.name!r}"
-                f" {_known_by(self.digest)}, but the one that is here is {_known_by(found.digest)}; install or give the"
+                f" {_known_by(self.digest)}, but the one that is here is {_known_by(digest)}; install or give the"
                 " same one, or fit again."
             )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from ddclust.encoders.photographs import as_photographs
 
 # Weights as safetensors, which hold nothing that runs, and what describes them.
 MODEL_SUFFIXES = (".safetensors", ".json", ".txt", ".model")
+MOST_FILES = 1000  # in the folder of a model
+# Earlier ones run code that the folder of a model brings with it, whatever trust_remote_code is.
+SAFE_SENTENCE_TRANSFORMERS = 6
 TEXT_BATCH, IMAGE_BATCH = 32, 32
 
 
@@ -30,6 +35,11 @@ def local_encoder(name: str, kind: str) -> Encoder:
 def text_model(folder: Path, name: str) -> Encoder:
     """A sentence-transformers model, or any other model of texts, whose outputs are then averaged over the tokens."""
     _need("sentence_transformers", "sentence-transformers", name)
+    if int(version("sentence-transformers").partition(".")[0]) < SAFE_SENTENCE_TRANSFORMERS:
+        raise EncoderError(
+            f"encoder={name!r} needs sentence-transformers {SAFE_SENTENCE_TRANSFORMERS} or later, since earlier ones may"
+            " run code from the folder of a model; run: pip install --upgrade sentence-transformers."
+        )
     from sentence_transformers import SentenceTransformer
 
     digest = _digest(folder, name)
@@ -96,8 +106,18 @@ def _folder(name: str) -> Path:
     )
 
 
+def local_digest(name: str) -> str:
+    """The digest of the encoder that :func:`local_encoder` would give; nothing is loaded."""
+    return _digest(_folder(name), name)
+
+
 def _digest(folder: Path, name: str) -> str:
-    files = [file for file in folder.rglob("*") if file.is_file() and file.suffix in MODEL_SUFFIXES]
+    found = list(islice(folder.rglob("*"), MOST_FILES + 1))
+    if len(found) > MOST_FILES:
+        raise EncoderError(
+            f"encoder={name!r} holds more than {MOST_FILES:,} files; give the folder of a single model."
+        )
+    files = [file for file in found if file.is_file() and file.suffix in MODEL_SUFFIXES]
     if not any(file.suffix == ".safetensors" for file in files):
         raise EncoderError(
             f"encoder={name!r} holds no weights as safetensors; save the model in that format."

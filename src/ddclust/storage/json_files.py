@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -24,20 +24,8 @@ DEEPEST = 12
 T = TypeVar("T")
 
 
-def _nested(depth: int) -> Any:
-    """The type of JSON values that are nested up to a depth."""
-    value: Any = Union[None, bool, int, float, str]  # noqa: UP007 - it is built in a loop
-    for _ in range(depth):
-        value = Union[None, bool, int, float, str, list[value], dict[str, value]]  # noqa: UP007
-    return value
-
-
-if TYPE_CHECKING:
-    Value = Any
-else:
-    Value = _nested(DEEPEST)
-# For files of several versions, which are checked once it is known which one it is.
-PLAIN = dict[str, Value]
+# For files of several versions, which are checked once it is known which one it is. Only their depth is bounded.
+PLAIN = dict[str, Any]
 
 
 class JSONError(ValueError):
@@ -99,6 +87,8 @@ def checked(
         is_sealed = schema is not PLAIN and isinstance(value, dict) and SEAL in value
         if is_sealed and value[SEAL] != seal_of(value):
             raise error(f"{what} is damaged: its content differs from what was written; {remedy}.")
+        if schema is PLAIN and not _is_within(value, 1 + DEEPEST):
+            raise error(f"{what} is damaged: its values are nested too deeply; {remedy}.")
         return msgspec.convert(value, schema, str_keys=True)
     except RecursionError as reason:
         raise error(f"{what} is damaged: its values are nested too deeply; {remedy}.") from reason
@@ -141,6 +131,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r:.60} occurs twice")
     return found
+
+
+def _is_within(value: Any, depth: int) -> bool:
+    """Whether lists and objects are nested up to a depth."""
+    if not isinstance(value, (dict, list)):
+        return True
+    parts = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(_is_within(part, depth - 1) for part in parts)
 
 
 def _finite(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from pathlib import Path
@@ -84,6 +85,18 @@ def open_npz(path: Path, budget: Budget | None = None) -> dict[str, NDArray]:
         raise DataError(
             f"{str(path)!r} cannot be read as an .npz file of numbers ({_reason(error)}); write it again."
         ) from error
+
+
+def array_in(content: bytes) -> NDArray:
+    """The array of numbers in the content of a .npy file; a ValueError if it is anything else."""
+    try:
+        file = io.BytesIO(content)
+        if _declared_bytes(file) != len(content) - file.tell():
+            raise ValueError("the array is not as large as its header says")
+        file.seek(0)
+        return np.lib.format.read_array(file, allow_pickle=False)
+    except Exception as error:  # numpy fails in many ways
+        raise ValueError(_reason(error)) from error
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray:

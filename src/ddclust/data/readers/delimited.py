@@ -24,6 +24,10 @@ from ddclust.storage.limits import Budget
 
 DELIMITERS = ",;\t"
 CHUNK_CELLS = 1_000_000
+WORD_BYTES, WORDS_AT_ONCE = (
+    150,
+    10_000,
+)  # what a word takes beside its characters, and how often they are counted
 ENCODINGS = {UTF_16: "the encoding UTF-16", WINDOWS: "the encoding Windows-1252"}
 
 
@@ -192,7 +196,11 @@ def _mixed(
     numbers = [array("d") for _ in names]
     words: list[list[str | None]] = [[] for _ in names]
     same: dict[str, str] = {}  # equal words are stored once
+    counted = 0
     for _, row in rows:
+        if len(same) - counted > WORDS_AT_ONCE:
+            file.budget.spend(WORD_BYTES * (len(same) - counted))
+            counted = len(same)
         for place, i in enumerate(roles.values):
             cell = row[i]
             if is_missing(cell):

@@ -136,7 +136,7 @@ def parsed_date(word: str, form: str) -> datetime | None:
         if not _ISO_DATE.fullmatch(word):
             return None
         return _without_zone(datetime.fromisoformat(word if len(word) > len("2024-01") else f"{word}-01"))
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter of the first and last days, in another zone
         return None
 
 
@@ -185,11 +185,17 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, (bool, np.bool_)):
         return str(bool(cell))
     if _is_number(cell):
-        return None if cell != cell else float(cell)
+        try:
+            return None if cell != cell else float(cell)
+        except OverflowError:
+            raise ValueError("holds a number beyond the range of floating-point numbers") from None
     if isinstance(cell, timedelta):
         return None if cell != cell else cell.total_seconds()
     if isinstance(cell, datetime):
-        return None if cell != cell else _without_zone(cell)
+        try:
+            return None if cell != cell else _without_zone(cell)
+        except OverflowError:
+            raise ValueError(f"holds {cell}, which is no date in UTC") from None
     if isinstance(cell, date):
         return datetime(cell.year, cell.month, cell.day)
     if isinstance(cell, (list, tuple, dict, np.ndarray)):

@@ -126,6 +126,8 @@ class Columns:
             raise ValueError("Two columns have the same name.")
         n_rows = checked(plain["n_rows"], int, what="n_rows", remedy="save the model again")
         found = cls(tuple(described), max(n_rows, 1))
+        if not all(0 <= column.gaps <= found.n_rows for column in described):
+            raise ValueError("A column has another number of gaps than rows.")
         if not found.used:
             raise ValueError("No column is clustered.")
         return found

@@ -53,6 +53,7 @@ LONGEST_SHOWN = 20  # characters of a level
 # Cycles of dates, in days. One is used if the dates span at least two of them.
 CYCLES = {"hour": 1.0, "weekday": 7.0, "month": 365.2425}
 DAY = 86_400.0
+MOST_DAYS = 1e8  # from 1970, which dates in microseconds just reach
 
 
 class Trait(NamedTuple):
@@ -343,6 +344,7 @@ class DateColumn:
             or (len(self.cycle_shifts), len(self.cycle_scales)) != (2 * n_cycles, n_cycles)
             or self.scale <= 0
             or not 0 <= self.gap_share < 1
+            or abs(self.median) > MOST_DAYS
         ):
             raise ValueError(f"The description of the column {self.name!r} contradicts itself.")
 
