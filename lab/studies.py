@@ -51,6 +51,39 @@ def k_means(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, An
     return {"scores": [scores(bunch.target, model.fit_predict(X)) for model in models]}
 
 
+def k_means_of_features(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:
+    """k-means for each seed, on features of unit length as they are; the choice has the lowest inertia."""
+    k = len(np.unique(bunch.target))
+    models = [KMeans(k, n_init=n_init, random_state=seed).fit(bunch.data) for seed in range(seeds)]
+    chosen = min(models, key=lambda model: model.inertia_)
+    return {
+        "scores": [scores(bunch.target, model.labels_) for model in models],
+        "chosen": scores(bunch.target, chosen.labels_),
+    }
+
+
+def umap_and_mixture(
+    bunch: Bunch, fit: None, *, n_neighbors: int, min_dist: float, n_init: int, seeds: int
+) -> dict[str, Any]:
+    """UMAP to k dimensions and a Gaussian mixture on it for each seed, as N2D does; needs umap-learn.
+
+    The choice agrees most with the others: likelihoods on different maps cannot be compared.
+    """
+    from umap import UMAP
+
+    k = len(np.unique(bunch.target))
+    found = []
+    for seed in range(seeds):
+        reduce = UMAP(n_neighbors=n_neighbors, min_dist=min_dist, n_components=k, random_state=seed, n_jobs=1)
+        mixture = GaussianMixture(k, n_init=n_init, random_state=seed)
+        found.append(mixture.fit_predict(reduce.fit_transform(bunch.data)))
+    chosen = found[int(np.argmax(agreement(found)))]
+    return {
+        "scores": [scores(bunch.target, labels) for labels in found],
+        "chosen": scores(bunch.target, chosen),
+    }
+
+
 def separation(bunch: Bunch, fit: Fitted) -> dict[str, Any]:
     """How well two classes of crops are found, what the clusters follow instead, and how well they can be learnt.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from lab.cells import Cell
 from lab.experiments.ablation import ablation
 from lab.experiments.beyond import beyond
+from lab.experiments.encoded import encoded
 from lab.experiments.figures import figures
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
@@ -18,6 +19,7 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "readings": readings,
     "table1": table1,
     "beyond": beyond,
+    "encoded": encoded,
     "ablation": ablation,
     "table2": table2,
     "divergences": divergences,

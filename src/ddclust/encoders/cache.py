@@ -19,7 +19,7 @@ from ddclust.data.named.store import cache_folder
 from ddclust.encoders.encoder import Encoder
 from ddclust.storage.atomic import write_file
 
-FORMAT = "ddclust-features-1"
+FORMAT = "ddclust-features-2"
 DIGEST_BYTES = 32
 MOST_FILE_BYTES = 256 * 2**20  # of one file, which holds the features of a few hundred items
 MOST_BYTES = 8 * 2**30  # of all files; beyond, those that were not used for longest are removed
