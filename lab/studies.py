@@ -22,6 +22,7 @@ from ddclust.baselines.itc import ITC
 from ddclust.choosing.consensus import majority_vote
 from ddclust.choosing.metrics import nmi
 from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
+from ddclust.ddc import DDC
 from ddclust.training.record import RunRecord
 from ddclust.training.run import stages
 from lab.runner import N_VOTE, Fitted, described_runs, scores
@@ -49,6 +50,27 @@ def k_means(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, An
     k = len(np.unique(bunch.target))
     models = [KMeans(k, n_init=n_init, random_state=seed) for seed in range(seeds)]
     return {"scores": [scores(bunch.target, model.fit_predict(X)) for model in models]}
+
+
+def beside_k_means(bunch: Bunch, fit: None, *, seeds: int, iterations: int) -> dict[str, Any]:
+    """DDC by default on a table of mixed kinds, in single runs, and k-means on the same vectors."""
+    k, found = len(np.unique(bunch.target)), []
+    for seed in range(seeds):
+        model = DDC(
+            k, n_init=1, max_iter=iterations, encoder=None, random_state=seed, n_jobs=1, verbose=False
+        )
+        model.fit(bunch.data)
+        vectors = model.columns_.encode(bunch.data)
+        beside = KMeans(k, n_init=10, random_state=seed).fit_predict(vectors)
+        found.append((model.labels_, beside, model.setup_.anchor))
+    return {
+        "ddc": [scores(bunch.target, labels) for labels, _, _ in found],
+        "k-means": [scores(bunch.target, labels) for _, labels, _ in found],
+        "anchors": [anchor for _, _, anchor in found],
+        "sizes": [np.bincount(labels, minlength=k).tolist() for labels, _, _ in found],
+        "columns": [list(row) for row in model.columns_.rows()],
+        "gaps": sum(getattr(column, "gaps", 0) for column in model.columns_.described),
+    }
 
 
 def k_means_of_features(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:

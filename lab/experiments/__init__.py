@@ -9,6 +9,7 @@ from lab.experiments.ablation import ablation
 from lab.experiments.beyond import beyond
 from lab.experiments.encoded import encoded
 from lab.experiments.figures import figures
+from lab.experiments.mixed import mixed
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
 from lab.experiments.studies import choosing, defaults, merging, regrouping, restarts, tables
@@ -20,6 +21,7 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "table1": table1,
     "beyond": beyond,
     "encoded": encoded,
+    "mixed": mixed,
     "ablation": ablation,
     "table2": table2,
     "divergences": divergences,

@@ -18,7 +18,10 @@ JUDGING = {
 }
 DEFAULT, K_MEANS, UMAP = "default", "k-means", "umap-mixture"
 SEEDS = {"quick": 2, "standard": 5}
-ITERATIONS = {"quick": 20, "standard": 1000}  # the default, 3,500, takes too long for five seeds of five data sets
+ITERATIONS = {
+    "quick": 20,
+    "standard": 1000,
+}  # the default, 3,500, takes too long for five seeds of five data sets
 
 
 def encoded(budget: str) -> Iterator[Cell]:

@@ -22,6 +22,7 @@ from lab.pages.markdown import (
     table,
     write_page,
 )
+from lab.pages.mixed import mixed_section
 from lab.pages.pool import pool_section
 from lab.paths import Place
 
@@ -60,7 +61,7 @@ methods of Table 1 follow below them.
 def write_results(place: Place) -> None:
     """Write RESULTS.md."""
     from_scratch = (pool_section, _table1, _beyond, _seals, _ablation, _table2, _divergences, _readings)
-    parts = (*from_scratch, encoded_section, _figures)
+    parts = (*from_scratch, mixed_section, encoded_section, _figures)
     text = "\n".join([INTRODUCTION, *(line for part in parts for line in part(place))])
     write_page(place.results_page, text)
 

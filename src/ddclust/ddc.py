@@ -555,6 +555,9 @@ class DDC(NetworkClusterer):
         if self.verbose == AUTO and estimate.seconds < QUIET_SECONDS:
             return None
         say(f"Training {estimate}")
+        if hasattr(self, "vectorizer_"):
+            languages = " and ".join(map(str.capitalize, self.vectorizer_.language_.split("+")))
+            say(f"The texts are taken for {languages}; language=... says otherwise.")
         if plan.setup.anchor is not None:
             say(
                 f"A Gaussian mixture explains these data ({COVARIANCES[plan.setup.anchor]}): the network learns its clusters."

@@ -140,7 +140,9 @@ def test_bad_texts(X, sentence):
 
 
 def test_texts_without_known_words_are_named_share_a_cluster_and_are_refused():
-    with pytest.warns(UserWarning, match=r"2 of 32 texts hold none of the \d+ word stems .*: number 30, 31\."):
+    with pytest.warns(
+        UserWarning, match=r"2 of 32 texts hold none of the \d+ word stems .*: number 30, 31\."
+    ):
         model = quick().fit([*TEXTS, "", "1234"])
     assert model.labels_[30] == model.labels_[31]
     with pytest.warns(UserWarning, match="1 of 2 texts"):
@@ -157,12 +159,21 @@ def test_texts_without_known_words_are_named_share_a_cluster_and_are_refused():
         ("italian", "Il ministro ha detto lunedì che le banche del paese non saranno chiuse"),
         ("portuguese", "O ministro disse na segunda-feira que os bancos do país não vão ser fechados"),
         ("dutch", "De minister zei op maandag dat de banken van het land niet worden gesloten"),
-        ("danish", "Ministeren sagde mandag, at bankerne ikke bliver lukket efter at loven blev ændret af de andre"),
-        ("norwegian", "Statsråden sa mandag at bankene ikke blir stengt etter at loven ble endret av noen andre"),
+        (
+            "danish",
+            "Ministeren sagde mandag, at bankerne ikke bliver lukket efter at loven blev ændret af de andre",
+        ),
+        (
+            "norwegian",
+            "Statsråden sa mandag at bankene ikke blir stengt etter at loven ble endret av noen andre",
+        ),
         ("swedish", "Ministern sade på måndagen att bankerna inte ska stängas och att lagen har ändrats"),
         ("finnish", "Ministeri sanoi maanantaina, että pankit eivät ole kiinni, mutta laki on muuttunut"),
         ("hungarian", "A miniszter azt mondta, hogy a bankok nem zárnak be, de a törvény már megváltozott"),
-        ("romanian", "Ministrul a spus luni că băncile din țară nu vor fi închise și că legea este schimbată"),
+        (
+            "romanian",
+            "Ministrul a spus luni că băncile din țară nu vor fi închise și că legea este schimbată",
+        ),
         ("polish", "Minister powiedział w poniedziałek, że banki nie są zamknięte, ale prawo jest już inne"),
         ("turkish", "Bakan bu pazartesi bankalar için yeni bir yasa olduğu ve daha çok önlem var dedi"),
         ("russian", "Министр сказал, что банки не будут закрыты, но закон уже был изменён и это важно"),
@@ -199,6 +210,8 @@ def test_languages_without_spaces_are_cut_into_characters():
 
 
 def test_words_that_no_two_texts_share_are_worth_a_warning():
-    unique = ["".join(chr(97 + ord(c) % 26) for c in f"{n:016b}{n * 7919:020b}") + chr(97 + n) for n in range(25)]
+    unique = [
+        "".join(chr(97 + ord(c) % 26) for c in f"{n:016b}{n * 7919:020b}") + chr(97 + n) for n in range(25)
+    ]
     with pytest.warns(UserWarning, match="occur in one text only"):
         quick().fit(unique)

@@ -67,7 +67,11 @@ def expected_seconds(n: int, n_features: int, n_candidates: int) -> float:
     """How long :func:`candidate_neighbors` of dense data will take, from trials of its steps on random values."""
     d = min(n_features, COMPONENTS)
     items = torch.rand(BLOCK // 4, n_features)
-    axes, centres, seen = torch.rand(n_features, d), torch.rand(n // CELL_ITEMS + 1, d), torch.rand(SEEN_ITEMS, d)
+    axes, centres, seen = (
+        torch.rand(n_features, d),
+        torch.rand(n // CELL_ITEMS + 1, d),
+        torch.rand(SEEN_ITEMS, d),
+    )
     compact = items @ axes
     to_compare = _seconds(lambda: _best(compact[:CELL_ITEMS], seen, n_candidates)) / CELL_ITEMS
     to_assign = _seconds(lambda: _nearest(compact, centres)) / len(compact)

@@ -116,8 +116,9 @@ def languages_of(texts: Iterable[Iterable[str]]) -> str:
     'english+french'
     """
     known = detectable()
-    found = Counter(language_of(words, known) for words in texts)
-    n_unclear = found.pop(None, 0)
+    of_texts = [language_of(words, known) for words in texts]
+    found = Counter(language for language in of_texts if language is not None)
+    n_unclear = len(of_texts) - found.total()
     if found.total() < LEAST_CLEAR * n_unclear:
         return USUAL
     least = LEAST_SHARE * found.total()

@@ -122,7 +122,9 @@ def seconds_to_find(source: BatchSource, n_neighbors: int) -> float:
         n_candidates = _n_candidates(n_neighbors)
         if is_sparse:
             return TOPIC_SEARCHES * expected_seconds(n, COMPONENTS, n_candidates)
-        return expected_seconds(n, n_features, n_candidates) + _seconds_to_compare(n, n_features, n_candidates)
+        return expected_seconds(n, n_features, n_candidates) + _seconds_to_compare(
+            n, n_features, n_candidates
+        )
     X = source.vectors()
     begun = time.perf_counter()
     search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)

@@ -145,7 +145,9 @@ def words_of(text: str) -> list[str]:
     """
     composed = unicodedata.normalize("NFC", text).replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i")
     words = _word_pattern().findall(composed.lower())
-    return words if _unspaced().search(composed) is None else [part for word in words for part in _parts(word)]
+    return (
+        words if _unspaced().search(composed) is None else [part for word in words for part in _parts(word)]
+    )
 
 
 def unusual_texts(vectors: Any, vectorizer: StemVectorizer, *, is_fit: bool) -> Iterator[UserWarning]:

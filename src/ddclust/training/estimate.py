@@ -58,7 +58,11 @@ class Estimate:
         at_most = "up to " if setup.halving or setup.early_stopping is not None else ""
         beside = f", {self.n_workers} at a time" if 1 < self.n_workers < setup.n_init else ""
         duration = "" if math.isnan(self.seconds) else f": about {in_words(self.training_seconds)}"
-        before = f"; neighbours before that: {in_words(self.neighbor_seconds)}" if self.neighbor_seconds >= 2 else ""
+        before = (
+            f"; neighbours before that: {in_words(self.neighbor_seconds)}"
+            if self.neighbor_seconds >= 2
+            else ""
+        )
         return f"{runs} of {at_most}{setup.max_iter:,} iterations{beside}{duration}{before}."
 
 
@@ -68,9 +72,7 @@ def estimated(plan: Plan, X: Items, n_jobs: int | None) -> Estimate:
     to_find = 0.0
     if setup.neighbors is not None and plan.pairs.neighbors is None:
         to_find = seconds_to_find(BatchSource(X, plan.scaling), setup.neighbors)
-    return Estimate(
-        setup, n_workers(n_jobs, setup, setup.n_init), _seconds_per_iteration(plan, X), to_find
-    )
+    return Estimate(setup, n_workers(n_jobs, setup, setup.n_init), _seconds_per_iteration(plan, X), to_find)
 
 
 def _seconds_per_iteration(plan: Plan, X: Items) -> float:
