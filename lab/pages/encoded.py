@@ -22,7 +22,7 @@ same features, rows of unit length.
 - *k-means* has ten starts for each seed; label-free is the lowest inertia.
 - *UMAP + Gaussian mixture* reduces to as many dimensions as there are classes ({n_neighbors} neighbours, no least distance), with
   a mixture of full covariances; label-free is the clustering that agrees most with the others.
-- The defaults for features were chosen on {development} with its classes in sight; [docs/defaults.md](docs/defaults.md) says how.
+- The defaults for features were chosen on {development}, with classes in sight; [docs/defaults.md](docs/defaults.md) says how.
 """
 
 

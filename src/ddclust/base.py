@@ -431,9 +431,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             self._refuse_other_items(items)
             fitted, encoder = self.encoder_, encoder_again(self.encoder_, given)
         features = features_of(items, encoder, verbose=shows_progress(self.verbose))
-        empty = np.flatnonzero(_without_values(features)) if fitted.kind == TEXTS else []
-        if len(empty):
-            warnings.warn(WordlessWarning(empty.tolist(), len(items)), stacklevel=6)
+        if fitted.kind == TEXTS and (empty := _without_values(features)).any():
+            warnings.warn(WordlessWarning(np.flatnonzero(empty).tolist(), len(items)), stacklevel=6)
         return Encoded(features, fitted)
 
     def _encoder_for(self, X: Any) -> Any:

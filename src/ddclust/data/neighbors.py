@@ -81,7 +81,7 @@ def nearest_neighbors(
         )
     if metric == "cosine":
         X = _directions(X)
-    is_large = _is_large(*X.shape, n_neighbors)
+    is_large = _is_large(n, X.shape[1], n_neighbors)
     found = _candidates(X, n_neighbors, verbose) if is_large else _found(X, n_neighbors, verbose)
     distances = _distances(X, found)
     order = np.lexsort((found, distances))[
