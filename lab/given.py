@@ -48,3 +48,11 @@ class Halves:
         halves = {"upper": bunch.data[:, :middle], "lower": bunch.data[:, middle:]}
         views = [halves[name] for name in self.views]
         return (views if len(views) > 1 else views[0]), {}
+
+
+@dataclass(frozen=True)
+class WithEncoder:
+    """The features of an encoder as such, so that the fit knows what they are."""
+
+    def __call__(self, bunch: Bunch, seed: int) -> tuple[Any, dict[str, Any]]:
+        return bunch.encoded, {}

@@ -117,7 +117,7 @@ BASE: Params = {
     "callbacks": None,
 }
 
-# Parameters that results before them do not name: they were float32, and without an anchor.
+# Parameters that results before them do not name: they were float32, without an anchor, and from scratch.
 NEWER = {"precision", "anchor"}
 
 
@@ -142,6 +142,7 @@ def model_of(
     full = in_full(params)
     values = {name: from_plain(_without_equal_starts(value), TYPES) for name, value in full.items()}
     values.setdefault("anchor", None)
+    values.setdefault("encoder", None)  # whatever is installed
     return DDC(
         n_clusters,
         **values | {"network": network_factory(params) or values["network"]},

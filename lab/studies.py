@@ -22,6 +22,7 @@ from ddclust.baselines.itc import ITC
 from ddclust.choosing.consensus import majority_vote
 from ddclust.choosing.metrics import nmi
 from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
+from ddclust.ddc import DDC
 from ddclust.training.record import RunRecord
 from ddclust.training.run import stages
 from lab.runner import N_VOTE, Fitted, described_runs, scores
@@ -49,6 +50,60 @@ def k_means(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, An
     k = len(np.unique(bunch.target))
     models = [KMeans(k, n_init=n_init, random_state=seed) for seed in range(seeds)]
     return {"scores": [scores(bunch.target, model.fit_predict(X)) for model in models]}
+
+
+def beside_k_means(bunch: Bunch, fit: None, *, seeds: int, iterations: int) -> dict[str, Any]:
+    """DDC by default on a table of mixed kinds, in single runs, and k-means on the same vectors."""
+    k, found = len(np.unique(bunch.target)), []
+    for seed in range(seeds):
+        model = DDC(
+            k, n_init=1, max_iter=iterations, encoder=None, random_state=seed, n_jobs=1, verbose=False
+        )
+        model.fit(bunch.data)
+        vectors = model.columns_.encode(bunch.data)
+        beside = KMeans(k, n_init=10, random_state=seed).fit_predict(vectors)
+        found.append((model.labels_, beside, model.setup_.anchor))
+    return {
+        "ddc": [scores(bunch.target, labels) for labels, _, _ in found],
+        "k-means": [scores(bunch.target, labels) for _, labels, _ in found],
+        "anchors": [anchor for _, _, anchor in found],
+        "sizes": [np.bincount(labels, minlength=k).tolist() for labels, _, _ in found],
+        "columns": [list(row) for row in model.columns_.rows()],
+        "gaps": sum(getattr(column, "gaps", 0) for column in model.columns_.described),
+    }
+
+
+def k_means_of_features(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:
+    """k-means for each seed, on features of unit length as they are; the choice has the lowest inertia."""
+    k = len(np.unique(bunch.target))
+    models = [KMeans(k, n_init=n_init, random_state=seed).fit(bunch.data) for seed in range(seeds)]
+    chosen = min(models, key=lambda model: model.inertia_)
+    return {
+        "scores": [scores(bunch.target, model.labels_) for model in models],
+        "chosen": scores(bunch.target, chosen.labels_),
+    }
+
+
+def umap_and_mixture(
+    bunch: Bunch, fit: None, *, n_neighbors: int, min_dist: float, n_init: int, seeds: int
+) -> dict[str, Any]:
+    """UMAP to k dimensions and a Gaussian mixture on it for each seed, as N2D does; needs umap-learn.
+
+    The choice agrees most with the others: likelihoods on different maps cannot be compared.
+    """
+    from umap import UMAP
+
+    k = len(np.unique(bunch.target))
+    found = []
+    for seed in range(seeds):
+        reduce = UMAP(n_neighbors=n_neighbors, min_dist=min_dist, n_components=k, random_state=seed, n_jobs=1)
+        mixture = GaussianMixture(k, n_init=n_init, random_state=seed)
+        found.append(mixture.fit_predict(reduce.fit_transform(bunch.data)))
+    chosen = found[int(np.argmax(agreement(found)))]
+    return {
+        "scores": [scores(bunch.target, labels) for labels in found],
+        "chosen": scores(bunch.target, chosen),
+    }
 
 
 def separation(bunch: Bunch, fit: Fitted) -> dict[str, Any]:

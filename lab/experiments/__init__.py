@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from lab.cells import Cell
 from lab.experiments.ablation import ablation
 from lab.experiments.beyond import beyond
+from lab.experiments.encoded import encoded
 from lab.experiments.figures import figures
+from lab.experiments.mixed import mixed
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
 from lab.experiments.studies import choosing, defaults, merging, regrouping, restarts, tables
@@ -18,6 +20,8 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "readings": readings,
     "table1": table1,
     "beyond": beyond,
+    "encoded": encoded,
+    "mixed": mixed,
     "ablation": ablation,
     "table2": table2,
     "divergences": divergences,

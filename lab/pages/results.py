@@ -10,6 +10,7 @@ from lab.data import BETWEEN, SEALS
 from lab.experiments.beyond import ABOUT
 from lab.experiments.sizes import ABLATED, CLUSTERS
 from lab.experiments.tables import TABLE_1_BY_MEDIAN
+from lab.pages.encoded import encoded_section
 from lab.pages.found import Found, largest, of_data
 from lab.pages.markdown import (
     nmi_and_acc,
@@ -21,6 +22,7 @@ from lab.pages.markdown import (
     table,
     write_page,
 )
+from lab.pages.mixed import mixed_section
 from lab.pages.pool import pool_section
 from lab.paths import Place
 
@@ -58,7 +60,8 @@ methods of Table 1 follow below them.
 
 def write_results(place: Place) -> None:
     """Write RESULTS.md."""
-    parts = (pool_section, _table1, _beyond, _seals, _ablation, _table2, _divergences, _readings, _figures)
+    from_scratch = (pool_section, _table1, _beyond, _seals, _ablation, _table2, _divergences, _readings)
+    parts = (*from_scratch, mixed_section, encoded_section, _figures)
     text = "\n".join([INTRODUCTION, *(line for part in parts for line in part(place))])
     write_page(place.results_page, text)
 

@@ -31,12 +31,19 @@ from ddclust.choosing.metrics import order_by_size
 from ddclust.choosing.rejection import REFUSED, KnownItems, contrast_of
 from ddclust.data.batches import BatchSource, Sample, Scaling, random_items
 from ddclust.data.containers import as_items
-from ddclust.data.items import Items
+from ddclust.data.items import Items, SparseItems, blocks
 from ddclust.data.neighbors import nearest_neighbors
 from ddclust.data.readers.images import are_image_files, is_image_file, read_images
 from ddclust.data.tables import Columns, Table, mixed_table
 from ddclust.data.tables.table import as_table
-from ddclust.data.text import StemVectorizer, checked_texts, is_text
+from ddclust.data.text import (
+    StemVectorizer,
+    WordlessWarning,
+    checked_texts,
+    is_text,
+    resolved_language,
+    unusual_texts,
+)
 from ddclust.data.validation import (
     check_items,
     check_items_can_be_clustered,
@@ -240,6 +247,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         if reject is not None:
             hidden = self._hidden(self.modules_[0], source)
             refused = self.known_items_.refused(probabilities.max(axis=1), hidden, _contrasts(source), reject)
+            if self.is_of_texts:
+                refused |= _without_values(source.items)
             labels = np.where(refused, REFUSED, labels)
         return Vote(labels, agreement), probabilities
 
@@ -343,7 +352,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             return X
         texts = checked_texts(X)
         if reset:
-            self.vectorizer_ = StemVectorizer(self.language)
+            # Found here, since the words are counted as they pass the progress bar.
+            self.vectorizer_ = StemVectorizer(resolved_language(self.language, texts))
         elif not hasattr(self, "vectorizer_"):
             if len(self.item_shape_) > 1 and all(map(is_image_file, texts)):
                 missing = next(text for text in texts if not os.path.isfile(text))
@@ -355,14 +365,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             texts, unit="text", desc="counting words", delay=2, disable=not shows_progress(self.verbose)
         )
         vectors = self.vectorizer_.fit_transform(shown) if reset else self.vectorizer_.transform(shown)
-        wordless = int((np.diff(vectors.indptr) == 0).sum())
-        if wordless:
-            warnings.warn(
-                f"{wordless:,} of {len(texts):,} texts hold none of the {vectors.shape[1]:,} word stems that are"
-                " counted; nothing tells these texts apart.",
-                UserWarning,
-                stacklevel=5,
-            )
+        for unusual in unusual_texts(vectors, self.vectorizer_, is_fit=reset):
+            warnings.warn(unusual, stacklevel=5)
         return vectors
 
     def _checked(self, X: Any, *, reset: bool) -> Items:
@@ -429,7 +433,10 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         else:
             self._refuse_other_items(items)
             fitted, encoder = self.encoder_, encoder_again(self.encoder_, given)
-        return Encoded(features_of(items, encoder, verbose=shows_progress(self.verbose)), fitted)
+        features = features_of(items, encoder, verbose=shows_progress(self.verbose))
+        if fitted.kind == TEXTS and (empty := _without_values(features)).any():
+            warnings.warn(WordlessWarning(np.flatnonzero(empty).tolist(), len(items)), stacklevel=6)
+        return Encoded(features, fitted)
 
     def _encoder_for(self, X: Any) -> Any:
         """The encoder of a fit of X: the one that is given or, by default, one that is installed, which is said."""
@@ -600,3 +607,10 @@ def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
     vote, _ = combine([p[:, order] for p, order in zip(raw, orders, strict=True)])
     by_size = order_by_size(vote.labels, n_clusters)
     return [order[by_size] for order in orders]
+
+
+def _without_values(items: Items) -> NDArray[np.bool_]:
+    """Which items are zero throughout, as texts without words are."""
+    if isinstance(items, SparseItems):
+        return np.diff(items.matrix.indptr) == 0
+    return np.concatenate([~block.any(axis=1) for block in blocks(items)])

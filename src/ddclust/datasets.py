@@ -11,7 +11,8 @@ from pathlib import Path
 from sklearn.utils import Bunch
 
 from ddclust.data.named import NAMED, NamedSet
-from ddclust.data.named.agnews import load_agnews
+from ddclust.data.named.agnews import load_agnews, load_agnews_texts
+from ddclust.data.named.cifar10 import load_cifar10
 from ddclust.data.named.circles import load_circles
 from ddclust.data.named.digits import load_digits
 from ddclust.data.named.manuals import load_manuals
@@ -34,6 +35,8 @@ __all__ = [
     "NamedSet",
     "load",
     "load_agnews",
+    "load_agnews_texts",
+    "load_cifar10",
     "load_circles",
     "load_data",
     "load_digits",

@@ -133,8 +133,8 @@ class DDC(NetworkClusterer):
         sentence-transformers or Hugging Face model; or a callable from a list of texts, or an array of images, to an array of
         shape (n, d). ``"auto"`` takes an installed one for texts and for images in colour, else None. None: the network
         learns from words or pixels. See :mod:`ddclust.encoders`.
-    language : str, default="english"
-        Language of texts, for their word stems. See :class:`ddclust.data.text.StemVectorizer`.
+    language : str, default="auto"
+        Language of texts, for their word stems and stop words; "auto" finds it. See :class:`ddclust.data.text.StemVectorizer`.
     n_jobs : int or None, default=-1
         Runs to train side by side, by joblib's conventions. Several runs train on one thread each, so the result does not
         depend on ``n_jobs``; a single run uses all threads.
@@ -267,7 +267,7 @@ class DDC(NetworkClusterer):
         learning_rate: float | str | ConstantRate | CosineRate = AUTO,
         early_stopping: str | EarlyStopping | None = AUTO,
         encoder: str | os.PathLike[str] | Callable[[Any], Any] | None = AUTO,
-        language: str = "english",
+        language: str = "auto",
         n_jobs: int | None = -1,
         device: str | torch.device = AUTO,
         precision: str = "float32",
@@ -556,6 +556,9 @@ class DDC(NetworkClusterer):
         if self.verbose == AUTO and estimate.seconds < QUIET_SECONDS:
             return None
         say(f"Training {estimate}")
+        if hasattr(self, "vectorizer_"):
+            languages = " and ".join(map(str.capitalize, self.vectorizer_.language_.split("+")))
+            say(f"The texts are taken for {languages}; language=... says otherwise.")
         if plan.setup.anchor is not None:
             say(
                 f"A Gaussian mixture explains these data ({COVARIANCES[plan.setup.anchor]}): the network learns its clusters."

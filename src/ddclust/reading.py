@@ -108,7 +108,7 @@ def is_table(data: str | os.PathLike[str]) -> bool:
     return Path(str(data).removesuffix(".gz")).suffix.lower() in TABLE_SUFFIXES
 
 
-def vectorised(data: Any, language: str = "english") -> Any:
+def vectorised(data: Any, language: str = "auto") -> Any:
     """Texts as a sparse matrix of TF-IDF vectors, tables as dense vectors; any other data unchanged.
 
     Examples

@@ -142,7 +142,7 @@ def describe(model: NetworkClusterer) -> tuple[dict[str, Any], dict[str, torch.T
         }
     if hasattr(model, "vectorizer_"):
         stems = model.vectorizer_.get_feature_names_out().tolist()
-        description["vectorizer"] = {"language": model.vectorizer_.language, "stems": stems}
+        description["vectorizer"] = {"language": model.vectorizer_.language_, "stems": stems}
         tensors["vectorizer.idf"] = torch.from_numpy(model.vectorizer_.idf_.astype(np.float64))
     if hasattr(model, "columns_"):
         description["columns"], arrays = model.columns_.to_plain()

@@ -146,7 +146,18 @@ def test_reuters21578_agrees_with_the_counts_made_elsewhere():
     np.testing.assert_allclose(np.sqrt(vectors.multiply(vectors).sum(axis=1))[kept], 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["seals", "seals-64", "reuters21578", "agnews", "rcv1-subset"])
+def test_agnews_is_the_same_as_counts_and_as_texts():
+    needs("agnews")
+    needs("agnews-texts")
+    counts, texts = load("agnews"), load("agnews-texts")
+    classes = [[bunch.target_names[code] for code in bunch.target] for bunch in (counts, texts)]
+    assert classes[0] == classes[1]
+    assert texts.data[0].startswith("Fears for T N pension after talks\nUnions representing workers")
+
+
+@pytest.mark.parametrize(
+    "name", ["seals", "seals-64", "cifar10-batch1", "reuters21578", "agnews", "agnews-texts", "rcv1-subset"]
+)
 def test_missing_file_is_named_with_its_place(name, nothing_at_hand):
     assert NAMED[name].at_hand() == "no"
     with pytest.raises(DataError, match=f"put the file '{NAMED[name].files[0]}' into '{nothing_at_hand}'"):

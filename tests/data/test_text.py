@@ -49,7 +49,7 @@ def test_words():
         "grew",
     ]
     assert analyse("x" * 200) == []
-    assert StemVectorizer("german").build_analyzer()("Die Häuser") == ["die", "haus"]
+    assert StemVectorizer("german").build_analyzer()("Die Häuser") == ["haus"]
     with pytest.raises(ValueError, match="language='klingon' has no stemmer; there are"):
         StemVectorizer("klingon").fit(TEXTS)
 
@@ -139,9 +139,79 @@ def test_bad_texts(X, sentence):
         quick().fit(X)
 
 
-def test_texts_without_known_words_are_counted():
-    with pytest.warns(UserWarning, match=r"2 of 32 texts hold none of the \d+ word stems"):
+def test_texts_without_known_words_are_named_share_a_cluster_and_are_refused():
+    with pytest.warns(
+        UserWarning, match=r"2 of 32 texts hold none of the \d+ word stems .*: number 30, 31\."
+    ):
         model = quick().fit([*TEXTS, "", "1234"])
-    assert len(model.labels_) == 32
-    with pytest.warns(UserWarning, match="1 of 1 texts"):
-        model.predict(["zebra"])
+    assert model.labels_[30] == model.labels_[31]
+    with pytest.warns(UserWarning, match="1 of 2 texts"):
+        assert model.predict([TEXTS[0], "zebra"], reject=0.0)[1] == -1
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("english", "The minister said on Monday that the banks of the country would not be closed"),
+        ("german", "Der Minister sagte am Montag, dass die Banken des Landes nicht geschlossen werden"),
+        ("french", "Le ministre a dit lundi que les banques du pays ne seront pas fermées"),
+        ("spanish", "El ministro dijo el lunes que los bancos del país no se van a cerrar"),
+        ("italian", "Il ministro ha detto lunedì che le banche del paese non saranno chiuse"),
+        ("portuguese", "O ministro disse na segunda-feira que os bancos do país não vão ser fechados"),
+        ("dutch", "De minister zei op maandag dat de banken van het land niet worden gesloten"),
+        (
+            "danish",
+            "Ministeren sagde mandag, at bankerne ikke bliver lukket efter at loven blev ændret af de andre",
+        ),
+        (
+            "norwegian",
+            "Statsråden sa mandag at bankene ikke blir stengt etter at loven ble endret av noen andre",
+        ),
+        ("swedish", "Ministern sade på måndagen att bankerna inte ska stängas och att lagen har ändrats"),
+        ("finnish", "Ministeri sanoi maanantaina, että pankit eivät ole kiinni, mutta laki on muuttunut"),
+        ("hungarian", "A miniszter azt mondta, hogy a bankok nem zárnak be, de a törvény már megváltozott"),
+        (
+            "romanian",
+            "Ministrul a spus luni că băncile din țară nu vor fi închise și că legea este schimbată",
+        ),
+        ("polish", "Minister powiedział w poniedziałek, że banki nie są zamknięte, ale prawo jest już inne"),
+        ("turkish", "Bakan bu pazartesi bankalar için yeni bir yasa olduğu ve daha çok önlem var dedi"),
+        ("russian", "Министр сказал, что банки не будут закрыты, но закон уже был изменён и это важно"),
+        ("greek", "Ο υπουργός είπε ότι οι τράπεζες δεν θα κλείσουν και ότι ο νόμος είναι νέος"),
+    ],
+)
+def test_the_language_is_found_by_stop_words(language, text):
+    assert StemVectorizer().fit([text] * 3).language_ == language
+
+
+def test_single_words_are_no_language():
+    assert StemVectorizer().fit(["dog", "las vegas", "die hard"]).language_ == "english"
+
+
+def test_several_languages_are_stemmed_each_by_its_own_rules():
+    german = "Die Häuser und die Banken werden nicht geschlossen"
+    english = "The houses and the banks of the country are closing"
+    with pytest.warns(UserWarning, match="The texts are in English and German"):
+        model = quick().fit([german, english] * 10)
+    vectorizer = model.vectorizer_
+    assert vectorizer.language_ == "english+german"
+    assert vectorizer.build_analyzer()(german) == ["haus", "bank", "geschloss"]
+    assert vectorizer.build_analyzer()(english) == ["hous", "bank", "countri", "close"]
+    assert "houses" in vectorizer.whole_words([english])
+
+
+def test_languages_without_spaces_are_cut_into_characters():
+    words = StemVectorizer().build_analyzer()
+    assert words("東京都の天気") == ["東京", "京都", "都の", "の天", "天気"]
+    assert words("iPhoneを買う") == ["iphon", "を買", "買う"]
+    assert words("แมวกิน ปลา") == ["แมว", "มวก", "วกิ", "กิน", "ปลา"]
+    texts = [f"{a}{b}" for a in ("天気予報", "株式市場") for b in ("の明日", "の昨日", "と今日")]
+    assert (StemVectorizer().fit_transform(texts).getnnz(axis=0) > 1).sum() >= 8
+
+
+def test_words_that_no_two_texts_share_are_worth_a_warning():
+    unique = [
+        "".join(chr(97 + ord(c) % 26) for c in f"{n:016b}{n * 7919:020b}") + chr(97 + n) for n in range(25)
+    ]
+    with pytest.warns(UserWarning, match="occur in one text only"):
+        quick().fit(unique)

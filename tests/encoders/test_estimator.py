@@ -73,7 +73,7 @@ def test_the_setup_is_that_of_features(texts, vowels, photographs, colours):
     of_texts = DDC(2, encoder=vowels, n_init=1, max_iter=5).fit(texts).setup_
     of_images = DDC(2, encoder=colours, n_init=1, max_iter=5).fit(photographs).setup_
     for setup in (of_texts, of_images):
-        assert (setup.neighbors, setup.augment, setup.n_final, setup.anchor) == (10, None, None, None)
+        assert (setup.neighbors, setup.augment, setup.n_final, setup.anchor) == (20, None, None, None)
         assert setup.learning_rate == CosineRate(1e-3)
     assert of_texts.encoder == name_of(vowels)
 

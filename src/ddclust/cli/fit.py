@@ -206,7 +206,8 @@ def _train(
     if not quiet:
         click.echo(f"{printable(bunch.name)}: {description_of(bunch.data)}", err=True)
         print_columns(bunch.data, options["language"], err=True)
-    with results.under_way(out, run, replaces=replaces), warnings_as_lines(bunch.feature_names) as said:
+    shown = warnings_as_lines(bunch.feature_names, bunch.item_names)
+    with results.under_way(out, run, replaces=replaces), shown as said:
         start = time.perf_counter()
         model.fit(items, must_link=links.must, cannot_link=links.cannot)
         if bunch.feature_names is not None and not (model.is_of_texts or hasattr(model, "columns_")):

@@ -321,9 +321,9 @@ MODEL_TABLE = _table(
         ("--language",),
         "language",
         DATA,
-        "Language of the texts, for their word stems.",
+        "Language of the texts, for their word stems and stop words; several as english+german.",
         type=str,
-        default="english",
+        default="auto",
         metavar="NAME",
     ),
     Row(

@@ -66,7 +66,7 @@ def predict(
 
     model, bunch = load_model_and_data(folder, data, options, device)
     cluster_names = names_of_clusters(folder, names, model)
-    with warnings_as_lines():
+    with warnings_as_lines(item_names=bunch.item_names):
         vote, probabilities = model.vote(bunch.data, reject=reject)
     table = labels_table(bunch.item_names, vote, probabilities, cluster_names)
     if out is None:

@@ -94,13 +94,17 @@ def print_note(message: object) -> None:
 
 
 @contextmanager
-def warnings_as_lines(column_names: Sequence[str] | None = None) -> Iterator[list[str]]:
+def warnings_as_lines(
+    column_names: Sequence[str] | None = None, item_names: Sequence[str] | None = None
+) -> Iterator[list[str]]:
     """Show warnings as lines on standard error, without file names and code, and collect them."""
     said: list[str] = []
 
     def show(message: Any, *_: object, **__: object) -> None:
         # Arrays that were read from a table have no names of columns; the reader has them.
         named = message.with_names(column_names) if hasattr(message, "with_names") else message
+        if item_names is not None and hasattr(named, "with_item_names"):
+            named = named.with_item_names(item_names)
         said.append(print_warning(named))
 
     with warnings.catch_warnings():

@@ -7,18 +7,15 @@ number of items instead of with its square, and the same data always give the sa
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from ddclust.data.batches import random_items
 from ddclust.progress import Bar
@@ -29,7 +26,8 @@ SEEN_ITEMS = 6_000  # at least so many items are compared with each, if there ar
 LARGEST_CELL = 4 * CELL_ITEMS  # larger ones, of many duplicates, are cut into parts
 SAMPLE = 50  # items for each cell that k-means sees, and
 LARGEST_SAMPLE = 100_000  # in all
-BLOCK = 16_384  # items at a time
+ITERATIONS = 5  # of k-means
+BLOCK = 4_096  # items at a time
 
 
 def candidate_neighbors(X: Any, n_candidates: int, *, verbose: bool | int = False) -> NDArray[np.int64]:
@@ -54,20 +52,54 @@ def candidate_neighbors(X: Any, n_candidates: int, *, verbose: bool | int = Fals
            [3, 1]])
     """
     n = X.shape[0]
-    compact = torch.from_numpy(compact_vectors(X))  # (n, d')
-    cells = list(_cells(compact))
     candidates = np.empty((n, n_candidates), dtype=np.int64)
-    with Bar(total=n, unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:
+    with Bar(total=_passes(n), unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:
+        compact = torch.from_numpy(compact_vectors(X))  # (n, d')
+        cells = list(_cells(compact, bar.update))
         for items, around in zip(cells, _around(compact, cells, max(n_candidates, SEEN_ITEMS)), strict=True):
             seen = np.concatenate([cells[cell] for cell in around])
-            others = compact[seen]
-            far = (
-                others.square().sum(dim=1) - 2 * compact[items] @ others.T
-            )  # squared distances but for |item|^2
-            found = far.topk(n_candidates, largest=False).indices
-            candidates[items] = seen[found.numpy()]
+            candidates[items] = seen[_best(compact[items], compact[seen], n_candidates)]
             bar.update(len(items))
     return candidates
+
+
+def expected_seconds(n: int, n_features: int, n_candidates: int) -> float:
+    """How long :func:`candidate_neighbors` of dense data will take, from trials of its steps on random values."""
+    d = min(n_features, COMPONENTS)
+    items = torch.rand(BLOCK // 4, n_features)
+    axes, centres, seen = (
+        torch.rand(n_features, d),
+        torch.rand(n // CELL_ITEMS + 1, d),
+        torch.rand(SEEN_ITEMS, d),
+    )
+    compact = items @ axes
+    to_compare = _seconds(lambda: _best(compact[:CELL_ITEMS], seen, n_candidates)) / CELL_ITEMS
+    to_assign = _seconds(lambda: _nearest(compact, centres)) / len(compact)
+    to_project = _seconds(lambda: items @ axes) / len(compact) if n_features > COMPONENTS else 0.0
+    covariance = min(n, LARGEST_SAMPLE // 5) * to_project * n_features / d
+    return n * (to_compare + to_project) + (_passes(n) - n) * to_assign + covariance
+
+
+def _seconds(step: Callable[[], object]) -> float:
+    """How long a step takes, once it has been made."""
+    step()
+    begun = time.perf_counter()
+    step()
+    return time.perf_counter() - begun
+
+
+def _passes(n: int) -> int:
+    """How many items are compared with cells or items in all: by k-means, to find their cells, and in their cells."""
+    return ITERATIONS * _sample_size(n) + 2 * n
+
+
+def _sample_size(n: int) -> int:
+    return min(SAMPLE * max(n // CELL_ITEMS, 1), LARGEST_SAMPLE, n)
+
+
+def _best(items: torch.Tensor, others: torch.Tensor, n_candidates: int) -> NDArray[np.int64]:
+    """The places of the nearest of the others for each item."""
+    return _distances(items, others).topk(n_candidates, largest=False).indices.numpy()
 
 
 def compact_vectors(X: Any) -> NDArray[np.float32]:
@@ -86,19 +118,39 @@ def compact_vectors(X: Any) -> NDArray[np.float32]:
     return compact
 
 
-def _cells(compact: torch.Tensor) -> Iterator[NDArray[np.int64]]:
-    """The items of each cell."""
+def _cells(compact: torch.Tensor, update: Callable[[int], object]) -> Iterator[NDArray[np.int64]]:
+    """The items of each cell; ``update`` is told how many items were compared with all cells."""
     n = len(compact)
-    n_cells = max(n // CELL_ITEMS, 1)
-    sample = compact[random_items(n, min(SAMPLE * n_cells, LARGEST_SAMPLE), seed=0)].numpy()
-    with warnings.catch_warnings(), threadpool_limits(1):  # threads add up in the order in which they end
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct items than cells
-        k_means = KMeans(n_cells, init="random", n_init=1, max_iter=5, random_state=0).fit(sample)
-    centres = torch.from_numpy(k_means.cluster_centers_)
-    labels = torch.cat([_distances(block, centres).argmin(dim=1) for block in compact.split(BLOCK)]).numpy()
+    sample = compact[random_items(n, _sample_size(n), seed=0)]
+    centres = sample[np.random.default_rng(0).permutation(len(sample))[: max(n // CELL_ITEMS, 1)]]
+    for _ in range(ITERATIONS):
+        centres = _moved(centres, sample, _nearest(sample, centres, update))
+    labels = _nearest(compact, centres, update)
     order = np.argsort(labels, kind="stable")
     for items in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
         yield from np.array_split(items, -(-len(items) // LARGEST_CELL))
+
+
+def _nearest(
+    items: torch.Tensor, centres: torch.Tensor, update: Callable[[int], object] = lambda n: None
+) -> NDArray[np.int64]:
+    """The nearest centre of each item."""
+    labels = np.empty(len(items), dtype=np.int64)
+    for start in range(0, len(items), BLOCK):
+        block = items[start : start + BLOCK]
+        labels[start : start + BLOCK] = _distances(block, centres).argmin(dim=1).numpy()
+        update(len(block))
+    return labels
+
+
+def _moved(centres: torch.Tensor, items: torch.Tensor, labels: NDArray[np.int64]) -> torch.Tensor:
+    """The mean of the items of each centre, in float64 and one order whatever the threads; without items it stays."""
+    order = np.argsort(labels, kind="stable")
+    used, starts = np.unique(labels[order], return_index=True)
+    sums = np.add.reduceat(items.numpy()[order], starts, axis=0, dtype=np.float64)
+    moved = centres.numpy().copy()
+    moved[used] = sums / np.diff(np.append(starts, len(labels)))[:, None]
+    return torch.from_numpy(moved)
 
 
 def _around(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
 
 from ddclust.data.batches import BatchSource
-from ddclust.data.cells import candidate_neighbors
+from ddclust.data.cells import COMPONENTS, candidate_neighbors, expected_seconds
 from ddclust.data.items import SparseItems
 from ddclust.progress import Bar
 
@@ -23,6 +25,10 @@ DIFFERENCE_BYTES = 64 * 2**20
 EXACT_ITEMS, TREE_FEATURES = 10_000, 8
 MOST_APPROXIMATE = 500  # neighbours
 CANDIDATES, FEWEST_MORE = 3, 8  # for each neighbour that is sought, and more than these
+TRIAL_ROWS = 256  # whose neighbours are searched to know how long a search takes
+TRIAL_BYTES = 2**26  # of random values, beyond what processors keep near
+# Texts are searched by words, reduced to topics, and searched again; in all that takes as long as so many searches by words.
+TOPIC_SEARCHES = 2
 # Tuned on the classes of AG News: 74 % of ten neighbours by words share the class, and 80 % of ten by topics.
 TOPICS, SMOOTHED_OVER = 30, 10
 
@@ -75,9 +81,8 @@ def nearest_neighbors(
         )
     if metric == "cosine":
         X = _directions(X)
-    found = (
-        _candidates(X, n_neighbors, verbose) if is_large(X, n_neighbors) else _found(X, n_neighbors, verbose)
-    )
+    is_large = _is_large(n, X.shape[1], n_neighbors)
+    found = _candidates(X, n_neighbors, verbose) if is_large else _found(X, n_neighbors, verbose)
     distances = _distances(X, found)
     order = np.lexsort((found, distances))[
         :, :n_neighbors
@@ -87,9 +92,8 @@ def nearest_neighbors(
     return Neighbors(indices, distances**2 / 2 if metric == "cosine" else distances)
 
 
-def is_large(X: Any, n_neighbors: int) -> bool:
+def _is_large(n: int, n_features: int, n_neighbors: int) -> bool:
     """Whether exact neighbours would take too long."""
-    n, n_features = X.shape
     return n > EXACT_ITEMS and n_features > TREE_FEATURES and n_neighbors <= MOST_APPROXIMATE
 
 
@@ -106,6 +110,38 @@ def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int =
     else:
         found = nearest_neighbors(vectors, n_neighbors, verbose=verbose)
     return found.indices.astype(np.int32)
+
+
+def seconds_to_find(source: BatchSource, n_neighbors: int) -> float:
+    """About how long :func:`neighbors_of` will take, from the search for the neighbours of a few items."""
+    n, is_sparse = len(source), isinstance(source.items, SparseItems)
+    n_features = math.prod(source.items.shape[1:])
+    if n <= TRIAL_ROWS:
+        return 0.0
+    if _is_large(n, n_features, n_neighbors):
+        n_candidates = _n_candidates(n_neighbors)
+        if is_sparse:
+            return TOPIC_SEARCHES * expected_seconds(n, COMPONENTS, n_candidates)
+        return expected_seconds(n, n_features, n_candidates) + _seconds_to_compare(
+            n, n_features, n_candidates
+        )
+    X = source.vectors()
+    begun = time.perf_counter()
+    search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
+    built = time.perf_counter()
+    search.kneighbors(X[:TRIAL_ROWS], return_distance=False)
+    seconds = built - begun + (time.perf_counter() - built) * n / TRIAL_ROWS
+    return seconds * TOPIC_SEARCHES if is_sparse else seconds
+
+
+def _seconds_to_compare(n: int, n_features: int, n_candidates: int) -> float:
+    """How long the exact distances of all candidates take."""
+    random = np.random.default_rng(0)
+    X = random.random((max(TRIAL_BYTES // (4 * n_features), TRIAL_ROWS), n_features), dtype=np.float32)
+    indices = random.integers(len(X), size=(TRIAL_ROWS, n_candidates))
+    begun = time.perf_counter()
+    _distances(X, indices)
+    return (time.perf_counter() - begun) * n / TRIAL_ROWS
 
 
 def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
@@ -145,9 +181,12 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
 
 def _candidates(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
     """More items than the nearest neighbours, with most of these among them, without the item itself."""
-    n_candidates = max(CANDIDATES * n_neighbors, n_neighbors + FEWEST_MORE) + 1
-    found = candidate_neighbors(X, n_candidates, verbose=verbose)
+    found = candidate_neighbors(X, _n_candidates(n_neighbors), verbose=verbose)
     return _without_itself(found, np.arange(len(found)))
+
+
+def _n_candidates(n_neighbors: int) -> int:
+    return max(CANDIDATES * n_neighbors, n_neighbors + FEWEST_MORE) + 1
 
 
 def _directions(X: Any) -> Any:

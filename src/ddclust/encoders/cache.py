@@ -20,7 +20,7 @@ from ddclust.encoders.encoder import Encoder
 from ddclust.storage.atomic import write_file
 from ddclust.storage.user_cache import cache_folder
 
-FORMAT = "ddclust-features-1"
+FORMAT = "ddclust-features-2"
 DIGEST_BYTES = 32
 MOST_FILE_BYTES = 256 * 2**20  # of one file, which holds the features of a few hundred items
 MOST_BYTES = 8 * 2**30  # of all files; beyond, those that were not used for longest are removed

@@ -17,7 +17,7 @@ CHUNK = 512
 
 
 def features_of(items: Any, encoder: Encoder, *, verbose: bool = False) -> NDArray[np.float32]:
-    """The features of a list of texts, or of items, as rows of unit length; rows of zeros stay as they are.
+    """The features of a list of texts, or of items, as rows of unit length; empty texts and rows of zeros become zeros.
 
     Parameters
     ----------
@@ -80,6 +80,8 @@ def _rows(chunk: Any, encoder: Encoder, cache: Cache, first: int) -> NDArray[np.
             f"The encoder {encoder.name!r} gives NaN or infinity for item {first + int((~is_finite).argmax())}."
         )
     rows = _of_unit_length(found)
+    if isinstance(chunk, list):  # texts; what a model makes of an empty one means nothing
+        rows[[not text.strip() for text in chunk]] = 0
     cache.write(key, rows)
     return rows
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ddclust.data.batches import BatchSource
 from ddclust.data.items import Items
+from ddclust.data.neighbors import seconds_to_find
 from ddclust.progress import in_words
 from ddclust.training.engine import n_workers
 from ddclust.training.randomness import own_randomness, own_threads
@@ -28,17 +29,23 @@ WORKER_SECONDS = 4.0  # until worker processes have started
 class Estimate:
     """What a fit does, and about how long that takes; ``print`` says it in words.
 
-    ``n_workers`` runs train at a time, and ``seconds_per_iteration`` is the time of one run alone. The search for
-    neighbours is not in it, nor that runs may converge early.
+    ``n_workers`` runs train at a time, ``seconds_per_iteration`` is the time of one run alone, and ``neighbor_seconds``
+    that of the search for neighbours before. That runs may converge early is not in it.
     """
 
     setup: Setup
     n_workers: int
     seconds_per_iteration: float
+    neighbor_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
-        """The expected duration of the training, NaN if nothing is known of it."""
+        """The expected duration of the fit, NaN if nothing is known of it."""
+        return self.neighbor_seconds + self.training_seconds
+
+    @property
+    def training_seconds(self) -> float:
+        """The expected duration of the training alone."""
         setup, in_turn, reached = self.setup, 0, 0
         for until, n_runs in stages(setup.n_init, setup.n_vote, setup.max_iter, setup.halving):
             in_turn += math.ceil(n_runs / self.n_workers) * (until - reached)
@@ -50,15 +57,22 @@ class Estimate:
         runs = "1 run" if setup.n_init == 1 else f"{setup.n_init} runs"
         at_most = "up to " if setup.halving or setup.early_stopping is not None else ""
         beside = f", {self.n_workers} at a time" if 1 < self.n_workers < setup.n_init else ""
-        duration = "" if math.isnan(self.seconds) else f": about {in_words(self.seconds)}"
-        return f"{runs} of {at_most}{setup.max_iter:,} iterations{beside}{duration}."
+        duration = "" if math.isnan(self.seconds) else f": about {in_words(self.training_seconds)}"
+        before = (
+            f"; neighbours before that: {in_words(self.neighbor_seconds)}"
+            if self.neighbor_seconds >= 2
+            else ""
+        )
+        return f"{runs} of {at_most}{setup.max_iter:,} iterations{beside}{duration}{before}."
 
 
 def estimated(plan: Plan, X: Items, n_jobs: int | None) -> Estimate:
     """What the runs of a plan will take on this machine."""
-    return Estimate(
-        plan.setup, n_workers(n_jobs, plan.setup, plan.setup.n_init), _seconds_per_iteration(plan, X)
-    )
+    setup = plan.setup
+    to_find = 0.0
+    if setup.neighbors is not None and plan.pairs.neighbors is None:
+        to_find = seconds_to_find(BatchSource(X, plan.scaling), setup.neighbors)
+    return Estimate(setup, n_workers(n_jobs, setup, setup.n_init), _seconds_per_iteration(plan, X), to_find)
 
 
 def _seconds_per_iteration(plan: Plan, X: Items) -> float:

@@ -87,8 +87,8 @@ class DEC(NetworkClusterer):
     batch_size : int, default=256
     learning_rate : float, default=0.01
         Learning rate of the clustering, which uses gradient descent with a momentum of 0.9.
-    language : str, default="english"
-        Language of texts, whose word stems are counted. See :class:`ddclust.data.text.StemVectorizer`.
+    language : str, default="auto"
+        Language of texts, whose word stems are counted; "auto" finds it. See :class:`ddclust.data.text.StemVectorizer`.
     device : str or torch.device, default="auto"
         ``"auto"`` is the GPU if there is one.
     random_state : int, RandomState instance or None, default=None
@@ -154,7 +154,7 @@ class DEC(NetworkClusterer):
         center: bool = False,
         batch_size: int = 256,
         learning_rate: float = 0.01,
-        language: str = "english",
+        language: str = "auto",
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool | int = False,

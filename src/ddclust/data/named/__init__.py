@@ -1,6 +1,18 @@
 """Named data sets: one file each, which declares its sets in ``SETS``."""
 
-from ddclust.data.named import agnews, circles, digits, manuals, mnist, rcv1, reuters21578, seals, tiles, wine
+from ddclust.data.named import (
+    agnews,
+    cifar10,
+    circles,
+    digits,
+    manuals,
+    mnist,
+    rcv1,
+    reuters21578,
+    seals,
+    tiles,
+    wine,
+)
 from ddclust.data.named.declaration import NamedSet
 
 # In the order in which they are listed to users.
@@ -14,6 +26,7 @@ NAMED: dict[str, NamedSet] = {
         *wine.SETS,
         *mnist.SETS,
         *seals.SETS,
+        *cifar10.SETS,
         *rcv1.SETS,
         *reuters21578.SETS,
         *agnews.SETS,

@@ -40,7 +40,7 @@ class Columns:
     n_rows: int
 
     @classmethod
-    def of(cls, table: Table, language: str = "english") -> Self:
+    def of(cls, table: Table, language: str = "auto") -> Self:
         """What the columns of a table are: as its ``kinds`` say, or guessed."""
         described = tuple(
             described_column(name, values, table.kinds.get(name), language)

@@ -431,7 +431,7 @@ class TextColumn:
 
     def __post_init__(self) -> None:
         _check_finite(self.name, self.scale)
-        StemVectorizer(self.language).build_analyzer()  # refuses an unknown language
+        self.vectorizer().build_analyzer()  # refuses an unknown language
         n_topics, n_stems = self.components.shape
         fits = self.idf.shape == (n_stems,) and self.shift.shape == (n_topics,)
         if not fits or not len(set(self.stems)) == len(self.stems) == n_stems or self.scale <= 0:
@@ -452,7 +452,7 @@ class TextColumn:
         total = float(np.var(reduced, axis=0).sum())
         return cls(
             name,
-            language,
+            vectorizer.language_,
             tuple(vectorizer.get_feature_names_out().tolist()),
             1 / math.sqrt(total) if total > 0 else 1.0,
             vectorizer.idf_.astype(np.float64),

@@ -1,0 +1,69 @@
+"""The section of RESULTS.md on pretrained features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lab.data import BY
+from lab.experiments.encoded import DEFAULT, DEVELOPMENT, K_MEANS, UMAP
+from lab.pages.found import Found, largest
+from lab.pages.markdown import nmi_and_acc, nmi_and_acc_spread, sizes, table
+from lab.paths import Place
+from lab.runner import spread
+
+METHODS = {DEFAULT: "DDC by default", K_MEANS: "k-means", UMAP: "UMAP + Gaussian mixture"}
+ABOUT = """`python -m lab run encoded`. **These are not results from scratch**: the encoders were trained on other data, with the
+meaning of words or with the classes of photographs. They are kept apart from all tables above, and every method below gets the
+same features, rows of unit length.
+
+- *DDC by default* is what `DDC(n_clusters, encoder=...)` does; label-free is the run with the lowest loss. {runs} runs of
+  {iterations:,} iterations.
+- *k-means* has ten starts for each seed; label-free is the lowest inertia.
+- *UMAP + Gaussian mixture* reduces to as many dimensions as there are classes ({n_neighbors} neighbours, no least distance), with
+  a mixture of full covariances; label-free is the clustering that agrees most with the others.
+- The defaults for features were chosen on {development}, with classes in sight; [docs/defaults.md](docs/defaults.md) says how.
+"""
+
+
+def encoded_section(place: Place) -> Iterable[str]:
+    """DDC, k-means and UMAP on the features of encoders."""
+    results = largest("encoded", place)
+    if not results:
+        return
+    fits = next(one.result for (_, name), one in results.items() if name == DEFAULT)
+    maps = next((one.result for (_, name), one in results.items() if name == UMAP), None)
+    yield "## On pretrained features\n"
+    yield ABOUT.format(
+        runs=fits["protocol"]["params"]["n_init"],
+        iterations=max(run["n_iter"] for run in fits["repetitions"][0]["runs"]),
+        n_neighbors=20 if maps is None else maps["protocol"]["options"]["n_neighbors"],
+        development=", ".join(_in_words(data) for data in DEVELOPMENT),
+    )
+    header = ("data and features", "method", "label-free: NMI, ACC", "mean ± sd: NMI, ACC", "n", "from")
+    yield table(header, [_row(one, place) for one in results.values()])
+
+
+def _row(found: Found, place: Place) -> tuple[str, ...]:
+    result = found.result
+    chosen, every = _scores(result)
+    return (
+        f"{_in_words(found.cell.data)}: {sizes(result)}",
+        METHODS[found.cell.name],
+        nmi_and_acc(chosen),
+        nmi_and_acc_spread(every),
+        str(every["n"]),
+        found.link(place),
+    )
+
+
+def _scores(result: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Of the label-free choice, and over all seeds."""
+    if "summary" in result:
+        return result["repetitions"][0]["chosen"], result["summary"]["runs"]
+    return result["facts"]["chosen"], spread(result["facts"]["scores"])
+
+
+def _in_words(data: str) -> str:
+    name, _, encoder = data.partition(BY)
+    return f"{name} by {encoder}"
