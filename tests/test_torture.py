@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -246,6 +247,14 @@ class TestSharing:
 
     def test_one_fit_at_a_time(self, tmp_path):
         assert failures(places.one_at_a_time(tmp_path, 1)) == []
+
+
+def test_every_promise_names_tests_that_are_there():
+    page = (Path(__file__).parents[1] / "docs" / "robustness.md").read_text()
+    sources = "".join(file.read_text() for file in Path(__file__).parent.rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert len(named) > 50
+    assert [name for name in sorted(named) if f"def {name}(" not in sources] == []
 
 
 def test_the_table_of_counts_is_that_of_the_last_run():
