@@ -221,7 +221,7 @@ def test_state_survives_the_file_exactly(tmp_path):
     tensors = {"a": torch.randn(3, 4).T, "rng": torch.get_rng_state()}
     plain = {"iteration": 3, "history": [{"loss": 0.1 + 0.2}], "open": {"steps": 2, "x": 1e-17}}
     store = RunStore(tmp_path)
-    record = RunRecord(4, seed=9, outcome=Outcome.RUNNING, losses_at={3: 0.1 + 0.2}, saves=1)
+    record = RunRecord(4, seed=9, outcome=Outcome.RUNNING, loss=0.5, losses_at={3: 0.1 + 0.2}, saves=1)
     store.save(RunState(tensors, plain, record))
     state = store.load(4)
     assert all(torch.equal(state.tensors[name], value) for name, value in tensors.items())
@@ -255,6 +255,7 @@ def tampered(file, change):
         lambda header, state: state["record"].update(losses_at={"x": 1}),
         lambda header, state: state["record"].pop("seed"),
         lambda header, state: state["record"].update(loss=None),
+        lambda header, state: state["record"].update(loss=None, outcome="waiting"),
         lambda header, state: state["record"].update(outcome="failed"),
         lambda header, state: state["record"].update(outcome="\ud800"),
         lambda header, state: header.pop("rng"),

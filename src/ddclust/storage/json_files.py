@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 # For files of several versions, which are checked once it is known which one it is. Only their depth is bounded.
-PLAIN = dict[str, Any]
+PLAIN = Annotated[dict[str, Any], "nested up to DEEPEST"]
 
 
 class JSONError(ValueError):

@@ -72,10 +72,10 @@ class RunRecord:
 
     @property
     def is_whole(self) -> bool:
-        """Whether a run that has ended has what follows from it: an error if it failed, else a loss."""
+        """Whether a run that has ended or was judged has what follows from it: an error if it failed, else a loss."""
         if self.outcome is Outcome.FAILED:
             return self.error is not None
-        return self.loss is not None or not self.outcome.is_final
+        return self.loss is not None or not (self.outcome.is_final or self.losses_at)
 
     def judged_loss(self, iteration: int) -> float:
         """The loss at an iteration or, of a run that converged before, the last one."""
