@@ -6,7 +6,7 @@ const number = (value) => typeof value !== "number" ? value ?? "–" : Number(va
 
 const facts = (i) => {
   const told = [`confidence ${share(items.confidence[i])}`];
-  if (items.second && items.secondShare[i] >= WORTH_TELLING) told.push(`second choice: ${label(items.second[i])} ${share(items.secondShare[i])}`);
+  if (items.second && items.secondShare[i] >= WORTH_TELLING) told.push(`second choice: “${label(items.second[i])}” (${share(items.secondShare[i])})`);
   if (items.truth) told.push(`known class: ${className(i)}`);
   return told.join(" · ");
 };
@@ -59,7 +59,7 @@ const view = (list, at) => {
   viewed = {list, at};
   const i = list[at];
   const content = [picture(i), make("h3", {textContent: marked(i)})];
-  content.push(make("p", {className: "faint", textContent: `${label(items.cluster[i])} · ${facts(i)}`}));
+  content.push(make("p", {className: "faint", textContent: `cluster “${label(items.cluster[i])}” · ${facts(i)}`}));
   if (items.texts) content.push(make("p", {textContent: items.texts[i]}));
   if (items.columns.length) {
     const rows = items.columns.map((name, c) => make("tr", {}, make("td", {textContent: name}), make("td", {textContent: number(items.values[c][i])})));

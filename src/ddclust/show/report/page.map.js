@@ -194,7 +194,7 @@ const point = (p) => {
   tip.style.display = p < 0 ? "none" : "block";
   if (p >= 0) {
     const i = mapped[p];
-    const lines = [label(items.cluster[i]), facts(i), ...(items.texts ? [items.texts[i].slice(0, 240)] : [])];
+    const lines = [`cluster “${label(items.cluster[i])}”`, facts(i), ...(items.texts ? [items.texts[i].slice(0, 240)] : [])];
     if (column() >= 0) lines.push(`${items.columns[column()]}: ${number(items.values[column()][i])}`);
     const content = [picture(i), make("b", {textContent: marked(i)}), ...lines.map((text) => make("div", {textContent: text}))];
     tip.replaceChildren(...content.filter(Boolean));
