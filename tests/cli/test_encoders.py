@@ -54,7 +54,7 @@ def test_a_fit_on_features(file, tmp_path):
     assert len(model["encoder"]["digest"]) == 64
     predicted = run("predict", out, file)
     assert predicted.exit_code == 0, predicted.stderr
-    fitted = list(csv.reader((out / "labels.csv").open()))
+    fitted = list(csv.reader((out / "labels.csv").read_text().splitlines()))
     assert [row[1] for row in csv.reader(predicted.stdout.splitlines())] == [row[1] for row in fitted]
     assert run("predict", out, "The bank cuts rates").exit_code == 0
     assert run("report", out).exit_code == 0
