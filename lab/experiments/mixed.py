@@ -25,6 +25,6 @@ def mixed(budget: str) -> Iterator[Cell]:
     """What becomes of tables of mixed kinds. Not in the paper, so not at its size."""
     if budget == "paper":
         return
-    options = {"seeds": 1, "iterations": 20} if budget == "quick" else {"seeds": 3, "iterations": 500}
+    options = {"seeds": 1, "iterations": 20} if budget == "quick" else {"seeds": 2, "iterations": 300}
     for data, k in CLUSTERS.items():
         yield Cell("mixed", data, "default", k, Study(studies.beside_k_means, options=options), budget)

@@ -264,7 +264,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         """The clusters of items after averaging with their nearest neighbours in X.
 
         Use it if many items are clustered at once. Unlike :meth:`predict`, the result for an item depends on the other
-        items and, beyond 30,000 items, on an approximate search.
+        items and, beyond 10,000 items, on an approximate search.
 
         Parameters
         ----------

@@ -43,6 +43,21 @@ def test_none_learns_from_words(file, tmp_path):
     assert "encoder" not in json.loads((tmp_path / "out" / "model" / "model.json").read_text())
 
 
+def test_empty_texts_are_named(file, tmp_path):
+    table = tmp_path / "texts.csv"
+    lines = file.read_text().splitlines()
+    table.write_text("id,text\n" + "".join(f"no{n},{line}\n" for n, line in enumerate(lines)) + "blank,\n")
+    given = ("--text", "text", "--encoder", "none")
+    fitted = run("fit", table, "-k", 2, *QUICK, *given, "--out", tmp_path / "out")
+    assert "1 of 41 texts hold none of the" in fitted.stderr
+    assert "counted: 'blank'." in fitted.stderr
+    assert "The texts are taken for English" in fitted.stderr
+    predicted = run("predict", tmp_path / "out", table, "--text", "text", "--reject", 0)
+    assert (
+        next(line for line in predicted.stdout.splitlines() if line.startswith("blank")).split(",")[1] == "-1"
+    )
+
+
 @needs_static
 def test_a_fit_on_features(file, tmp_path):
     out = tmp_path / "out"
@@ -54,7 +69,7 @@ def test_a_fit_on_features(file, tmp_path):
     assert len(model["encoder"]["digest"]) == 64
     predicted = run("predict", out, file)
     assert predicted.exit_code == 0, predicted.stderr
-    fitted = list(csv.reader((out / "labels.csv").open()))
+    fitted = list(csv.reader((out / "labels.csv").read_text().splitlines()))
     assert [row[1] for row in csv.reader(predicted.stdout.splitlines())] == [row[1] for row in fitted]
     assert run("predict", out, "The bank cuts rates").exit_code == 0
     assert run("report", out).exit_code == 0

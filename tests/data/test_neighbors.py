@@ -1,11 +1,14 @@
 """Neighbours against a double loop."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from ddclust.data import neighbors
-from ddclust.data.neighbors import nearest_neighbors
+from ddclust.data.batches import BatchSource, Scaling
+from ddclust.data.neighbors import nearest_neighbors, neighbors_of, seconds_to_find
 
 
 def by_double_loop(X, k, metric):
@@ -145,3 +148,14 @@ def test_topic_vectors_of_few_texts_or_words(n, d, rng):
     vectors = neighbors.topic_vectors(matrix)
     assert vectors.shape == (n, min(n, d))
     assert np.isfinite(vectors).all()
+
+
+@pytest.mark.parametrize(("n", "n_features"), [(12_000, 16), (3_000, 200)])
+def test_the_time_of_a_search_is_known_before(rng, n, n_features):
+    X = rng.normal(size=(n, n_features)).astype(np.float32)
+    source = BatchSource(X, Scaling.of(X))
+    expected = seconds_to_find(source, 10)
+    begun = time.perf_counter()
+    neighbors_of(source, 10)
+    real = time.perf_counter() - begun
+    assert real / 5 < expected < 5 * real

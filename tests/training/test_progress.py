@@ -61,6 +61,9 @@ def test_an_estimate_in_words():
     setup = setup_of(n_init=4, max_iter=3500)
     assert str(Estimate(setup, 2, 0.05)) == "4 runs of 3,500 iterations, 2 at a time: about 6 minutes."
     assert str(Estimate(setup, 1, float("nan"))) == "4 runs of 3,500 iterations."
+    with_search = Estimate(setup, 2, 0.05, neighbor_seconds=20)
+    assert str(with_search).endswith("about 6 minutes; neighbours before that: 20 seconds.")
+    assert with_search.seconds == with_search.training_seconds + 20
 
 
 def test_an_estimate_comes_near(images):

@@ -1,7 +1,7 @@
 """Most of the nearest neighbours of many items: each is compared with the items of the cells around it only.
 
-k-means divides the items into cells of about 100. The items of a cell are compared with those of the nearest cells, by their
-first 64 principal components. The best candidates are left for an exact comparison. The time grows a little faster than the
+k-means divides the items into cells of about 100, or 200 if there are very many. The items of a cell are compared with
+those of the nearest cells, by their first 64 principal components. The best candidates are left for an exact comparison. The time grows a little faster than the
 number of items instead of with its square, and the same data always give the same result.
 """
 
@@ -23,10 +23,14 @@ from ddclust.progress import Bar
 COMPONENTS = 64
 CELL_ITEMS = 100
 SEEN_ITEMS = 6_000  # at least so many items are compared with each, if there are so many
+MANY_ITEMS = (
+    200_000  # beyond so many, cells hold twice as many items, and half as many are compared with each
+)
 LARGEST_CELL = 4 * CELL_ITEMS  # larger ones, of many duplicates, are cut into parts
 SAMPLE = 50  # items for each cell that k-means sees, and
-LARGEST_SAMPLE = 100_000  # in all
-ITERATIONS = 5  # of k-means
+LARGEST_SAMPLE = 50_000  # in all
+PCA_SAMPLE = 20_000
+ITERATIONS = 4  # of k-means
 BLOCK = 4_096  # items at a time
 
 
@@ -39,7 +43,7 @@ def candidate_neighbors(X: Any, n_candidates: int, *, verbose: bool | int = Fals
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features), float32 or float64
     n_candidates : int
-        At most 6,000 and at most n_samples.
+        At most 3,000 and at most n_samples.
     verbose : bool or int, default=False
         Show progress if the search takes more than two seconds.
 
@@ -56,7 +60,7 @@ def candidate_neighbors(X: Any, n_candidates: int, *, verbose: bool | int = Fals
     with Bar(total=_passes(n), unit="item", desc="finding neighbours", delay=2, disable=not verbose) as bar:
         compact = torch.from_numpy(compact_vectors(X))  # (n, d')
         cells = list(_cells(compact, bar.update))
-        for items, around in zip(cells, _around(compact, cells, max(n_candidates, SEEN_ITEMS)), strict=True):
+        for items, around in zip(cells, _around(compact, cells, max(n_candidates, _n_seen(n))), strict=True):
             seen = np.concatenate([cells[cell] for cell in around])
             candidates[items] = seen[_best(compact[items], compact[seen], n_candidates)]
             bar.update(len(items))
@@ -65,18 +69,16 @@ def candidate_neighbors(X: Any, n_candidates: int, *, verbose: bool | int = Fals
 
 def expected_seconds(n: int, n_features: int, n_candidates: int) -> float:
     """How long :func:`candidate_neighbors` of dense data will take, from trials of its steps on random values."""
-    d = min(n_features, COMPONENTS)
-    items = torch.rand(BLOCK // 4, n_features)
-    axes, centres, seen = (
-        torch.rand(n_features, d),
-        torch.rand(n // CELL_ITEMS + 1, d),
-        torch.rand(SEEN_ITEMS, d),
+    d, random = min(n_features, COMPONENTS), np.random.default_rng(0)
+    shapes = (BLOCK // 4, n_features), (n_features, d), (_n_cells(n), d), (_n_seen(n), d)
+    items, axes, centres, seen = (
+        torch.from_numpy(random.random(shape, dtype=np.float32)) for shape in shapes
     )
     compact = items @ axes
     to_compare = _seconds(lambda: _best(compact[:CELL_ITEMS], seen, n_candidates)) / CELL_ITEMS
     to_assign = _seconds(lambda: _nearest(compact, centres)) / len(compact)
     to_project = _seconds(lambda: items @ axes) / len(compact) if n_features > COMPONENTS else 0.0
-    covariance = min(n, LARGEST_SAMPLE // 5) * to_project * n_features / d
+    covariance = min(n, PCA_SAMPLE) * to_project * n_features / d
     return n * (to_compare + to_project) + (_passes(n) - n) * to_assign + covariance
 
 
@@ -94,7 +96,15 @@ def _passes(n: int) -> int:
 
 
 def _sample_size(n: int) -> int:
-    return min(SAMPLE * max(n // CELL_ITEMS, 1), LARGEST_SAMPLE, n)
+    return min(SAMPLE * _n_cells(n), LARGEST_SAMPLE, n)
+
+
+def _n_cells(n: int) -> int:
+    return max(n // (CELL_ITEMS if n <= MANY_ITEMS else 2 * CELL_ITEMS), 1)
+
+
+def _n_seen(n: int) -> int:
+    return SEEN_ITEMS if n <= MANY_ITEMS else SEEN_ITEMS // 2
 
 
 def _best(items: torch.Tensor, others: torch.Tensor, n_candidates: int) -> NDArray[np.int64]:
@@ -111,7 +121,7 @@ def compact_vectors(X: Any) -> NDArray[np.float32]:
         return (dense - dense.mean(axis=0, dtype=np.float64)).astype(np.float32)
     if is_sparse:
         return TruncatedSVD(COMPONENTS, random_state=0).fit_transform(X).astype(np.float32)
-    pca = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(X[random_items(n, LARGEST_SAMPLE // 5, seed=0)])
+    pca = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(X[random_items(n, PCA_SAMPLE, seed=0)])
     compact = np.empty((n, COMPONENTS), dtype=np.float32)
     for start in range(0, n, BLOCK):
         compact[start : start + BLOCK] = pca.transform(X[start : start + BLOCK])
@@ -122,7 +132,7 @@ def _cells(compact: torch.Tensor, update: Callable[[int], object]) -> Iterator[N
     """The items of each cell; ``update`` is told how many items were compared with all cells."""
     n = len(compact)
     sample = compact[random_items(n, _sample_size(n), seed=0)]
-    centres = sample[np.random.default_rng(0).permutation(len(sample))[: max(n // CELL_ITEMS, 1)]]
+    centres = sample[np.random.default_rng(0).permutation(len(sample))[: _n_cells(n)]]
     for _ in range(ITERATIONS):
         centres = _moved(centres, sample, _nearest(sample, centres, update))
     labels = _nearest(compact, centres, update)

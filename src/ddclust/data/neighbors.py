@@ -83,7 +83,7 @@ def nearest_neighbors(
         X = _directions(X)
     is_large = _is_large(n, X.shape[1], n_neighbors)
     found = _candidates(X, n_neighbors, verbose) if is_large else _found(X, n_neighbors, verbose)
-    distances = _distances(X, found)
+    distances = _distances(X, found, verbose)
     order = np.lexsort((found, distances))[
         :, :n_neighbors
     ]  # exact distances may differ in order from the rounded ones
@@ -232,19 +232,27 @@ def _without_itself(found: NDArray, rows: NDArray[np.int64]) -> NDArray:
     return found[~is_itself].reshape(len(found), -1)
 
 
-def _distances(X: Any, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+def _distances(X: Any, indices: NDArray[np.int64], verbose: bool | int = False) -> NDArray[np.float64]:
     """Distances to the neighbours from differences, so that those of duplicates are exactly zero."""
     n, k = indices.shape
-    is_sparse: bool = scipy.sparse.issparse(X)
+    of_block = _sparse_distances if scipy.sparse.issparse(X) else _dense_distances
     distances = np.empty((n, k))
     step = max(DIFFERENCE_BYTES // (8 * k * X.shape[1]), 1)
-    for start in range(0, n, step):
-        block = indices[start : start + step]
-        here = np.repeat(np.arange(start, start + len(block)), k)
-        difference = X[here] - X[block.ravel()]
-        if is_sparse:
-            squares = np.asarray(difference.astype(np.float64).power(2).sum(axis=1)).ravel()
-        else:
-            squares = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
-        distances[start : start + len(block)] = np.sqrt(squares).reshape(block.shape)
+    with Bar(total=n, unit="item", desc="comparing neighbours", delay=2, disable=not verbose) as bar:
+        for start in range(0, n, step):
+            block = indices[start : start + step]
+            distances[start : start + step] = of_block(X, np.arange(start, start + len(block)), block)
+            bar.update(len(block))
     return distances
+
+
+def _dense_distances(X: NDArray, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray:
+    difference = X[others]  # (rows, k, d)
+    difference -= X[rows[0] : rows[-1] + 1, None]
+    return np.sqrt(np.einsum("nkd,nkd->nk", difference, difference))
+
+
+def _sparse_distances(X: Any, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray:
+    difference = X[np.repeat(rows, others.shape[1])] - X[others.ravel()]
+    squares = np.asarray(difference.astype(np.float64).power(2).sum(axis=1)).ravel()
+    return np.sqrt(squares).reshape(others.shape)
