@@ -72,6 +72,7 @@ CHECKPOINTS = Kind(
     work="Another fit",
     differences={
         "data": "the data differ",
+        "sample_weight": "the weights of the items differ",
         "must_link": "the pairs of must_link differ",
         "cannot_link": "the pairs of cannot_link differ",
         "seeds": "random_state is another",
