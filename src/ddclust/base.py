@@ -212,7 +212,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return self.vote(X, reject=reject)[0].labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Soft assignments, of shape (n, n_clusters_). They do not depend on the other items of X.
+        """Soft assignments, of shape ``(n, n_clusters_)``. They do not depend on the other items of X.
 
         They are calibrated (``calibration_``): the largest one says about how often another run would give the item this
         cluster. With several networks, they come from the mean of those that voted for the item's cluster.

@@ -161,7 +161,7 @@ class DDC(NetworkClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each item. Clusters are numbered by size, the largest is 0.
-    probabilities_ : ndarray of shape (n_samples, n_clusters_)
+    probabilities_ : ndarray of shape (n_samples, k)
         Calibrated soft assignments; with ``n_vote`` from the mean of the networks that voted for the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
         Share of all finished runs that give the item its cluster; NaN if there is only one.
@@ -195,7 +195,7 @@ class DDC(NetworkClusterer):
         Shape of an item of ``X``.
     n_features_in_ : int
         Values of an item.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Only if ``X`` has column names.
     columns_ : Columns
         What each column of a table is, and what is done with it; ``print(model.columns_)`` shows it. Only if ``X`` is a
