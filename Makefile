@@ -70,8 +70,16 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/site/links.py build/site
 
 # Wheel and source archive in dist/, checked, installed into an empty environment and tried. Only the upload is left.
+# The date of the last commit stands for that of the build, so that the same commit gives the same files.
 release: $(VENV)/.release
-	PYTHON=$(BIN)/python VENV_PYTHON=$(PYTHON) ./release.sh
+	rm -rf dist build/lib build/bdist.* build/empty
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --quiet --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/pip install --quiet dist/*.whl
+	cd build/empty && bin/ddclust --version && bin/ddclust fit digits -k 10 --runs 1 --max-iter 100 --out first --quiet --force
+	sha256sum dist/*
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -14,4 +14,4 @@ small = tiles.data[:, ::2, ::2]  # every other pixel, so that this takes seconds
 model = DDC(6, n_init=1, augment="photo", encoder=None, max_iter=200, random_state=0, verbose=False).fit(
     small
 )
-figure = plots.gallery(tiles.data, model, n_top=8)
+figure = plots.gallery(tiles.data, model.probabilities_, n_top=8)

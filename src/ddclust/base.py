@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ddclust.card import model_card
+from ddclust.card import as_html, model_card
 from ddclust.choosing.calibration import (
     COPIES,
     RUNS,
@@ -646,6 +646,17 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         fine = next(self._fine_probabilities(source, 1))
         fine[groups != clusters[:, None]] = -1
         return order[fine.argmax(axis=1)]
+
+    def _repr_mimebundle_(self, **settings: Any) -> dict[str, str]:
+        """What notebooks show: scikit-learn's diagram and, of a fitted model, its clusters."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**settings)
+        if "text/html" in bundle and hasattr(self, "modules_"):
+            bundle["text/html"] += as_html(self)
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        """The same for programs that ask for HTML alone."""
+        return self._repr_mimebundle_()["text/html"]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,9 +1,10 @@
-"""The model card: what a model folder holds, for people, as a README.md that the Hugging Face hub takes as it is."""
+"""What a fitted model is, for people: the model card, a README.md that the Hugging Face hub takes as it is, and HTML for notebooks."""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,11 +58,11 @@ def model_card(model: NetworkClusterer) -> str:
     return METADATA + "\n" + "\n\n".join(parts) + "\n"
 
 
-def described_items(model: NetworkClusterer) -> str:
-    """What a model takes, in words."""
-    encoder = getattr(model, "encoder_", None)
+def described_items(model: NetworkClusterer, escape: Callable[[str], str] | None = None) -> str:
+    """What a model takes, in words; names of columns are escaped for Markdown, or as is said."""
+    escape = as_text if escape is None else escape
     if hasattr(model, "columns_"):
-        return f"rows of a table with the columns {_listed(model.columns_.names)}"
+        return f"rows of a table with the columns {_listed(model.columns_.names, escape)}"
     if model.is_of_texts:
         return "texts"
     if hasattr(model, "view_shapes_"):
@@ -70,12 +71,12 @@ def described_items(model: NetworkClusterer) -> str:
     if len(shape) > 1:
         return f"images of shape {'x'.join(map(str, shape))}"
     named = getattr(model, "feature_names_in_", None)
-    columns = "" if named is None or encoder is not None else f": {_listed(named)}"
+    columns = "" if named is None or hasattr(model, "encoder_") else f": {_listed(named, escape)}"
     return f"vectors of {shape[0]} values{columns}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = [as_text(str(name)) for name in names[:MOST_COLUMNS]]
+def _listed(names: Sequence[str], escape: Callable[[str], str]) -> str:
+    shown = [escape(str(name)) for name in names[:MOST_COLUMNS]]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
@@ -94,15 +95,42 @@ def as_text(name: str) -> str:
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _clusters(model: NetworkClusterer) -> str:
-    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
+def as_html(model: NetworkClusterer) -> str:
+    """The clusters of a fitted model as a table for notebooks: sizes and confidence. Nothing in it can run."""
+    rows = list(_sizes_and_confidence(model))
+    largest = max(size for _, size, _ in rows)
+    cells = "".join(
+        f'<tr><td>{cluster}</td><td>{size:,}</td><td style="min-width:10em;text-align:left">'
+        f'<div style="background:#0072b2;height:.8em;width:{100 * size / max(largest, 1):.1f}%"></div></td>'
+        f"<td>{confidence}</td></tr>"
+        for cluster, size, confidence in rows[:MOST_ROWS]
+    )
+    more = len(rows) - MOST_ROWS
+    rest = f"<p>and {more} more clusters</p>" if more > 0 else ""
+    items = described_items(
+        model, lambda name: html.escape("".join(c if c.isprintable() else " " for c in name))
+    )
+    basis = f" {html.escape(_basis(model))}" if hasattr(model, "calibration_") else ""
+    return (
+        f"<div><p>{len(rows)} clusters of {len(model.labels_):,} items: {items}.{basis}</p>"
+        "<table><thead><tr><th>cluster</th><th>items</th><th></th><th>confidence</th></tr></thead>"
+        f"<tbody>{cells}</tbody></table>{rest}</div>"
+    )
+
+
+def _sizes_and_confidence(model: NetworkClusterer) -> Iterator[tuple[int, int, str]]:
+    """(cluster, items, mean confidence) of each cluster."""
     confidence = model.probabilities_.max(axis=1)
+    for cluster, size in enumerate(np.bincount(model.labels_, minlength=model.n_clusters_).tolist()):
+        yield cluster, size, f"{confidence[model.labels_ == cluster].mean():.2f}" if size else ""
+
+
+def _clusters(model: NetworkClusterer) -> str:
+    found = list(_sizes_and_confidence(model))
     rows = ["| Cluster | Items | Confidence |", "| --- | --- | --- |"]
-    for cluster, size in enumerate(sizes[:MOST_ROWS]):
-        mean = f"{confidence[model.labels_ == cluster].mean():.2f}" if size else ""
-        rows.append(f"| {cluster} | {size:,} | {mean} |")
-    if len(sizes) > MOST_ROWS:
-        rows.append(f"| … | {sizes[MOST_ROWS:].sum():,} | |")
+    rows += [f"| {cluster} | {size:,} | {confidence} |" for cluster, size, confidence in found[:MOST_ROWS]]
+    if len(found) > MOST_ROWS:
+        rows.append(f"| … | {sum(size for _, size, _ in found[MOST_ROWS:]):,} | |")
     return "\n".join(rows)
 
 

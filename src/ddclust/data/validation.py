@@ -164,6 +164,8 @@ def checked_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> NDAr
             f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}; weights must be finite and not negative."
         )
     positive = np.count_nonzero(weights)
+    if not positive:
+        raise ValueError("Sample weights must contain at least one non-zero number; all are 0.")
     if positive < n_clusters:
         raise ValueError(
             f"{positive} of {n_samples} items have a positive sample_weight, fewer than n_clusters={n_clusters}."
