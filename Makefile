@@ -73,7 +73,8 @@ docs: $(VENV)/.docs
 # The date of the last commit stands for that of the build, so that the same commit gives the same files.
 release: $(VENV)/.release
 	rm -rf dist build/lib build/bdist.* build/empty
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --quiet --outdir dist .
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && $(BIN)/python -m build --quiet --outdir dist . && \
+		$(BIN)/python .ci/repack.py dist/*.tar.gz
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(PYTHON) -m venv build/empty

@@ -30,7 +30,9 @@ class Page(HTMLParser):
 
 def broken_links(folder: Path) -> list[str]:
     """Every link within the site that leads nowhere, as "page: link"."""
-    pages = {path.resolve(): Page(path) for path in sorted(folder.rglob("*.html"))}
+    pages = {
+        path.resolve(): Page(path) for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
+    }
     broken = []
     for path, page in pages.items():
         for link in page.links:
@@ -46,7 +48,7 @@ def broken_links(folder: Path) -> list[str]:
 
 
 def main(folder: str) -> None:
-    pages = len(list(Path(folder).rglob("*.html")))
+    pages = len([path for path in Path(folder).rglob("*.html") if "_static" not in path.parts])
     broken = broken_links(Path(folder))
     if broken or not pages:
         sys.exit(

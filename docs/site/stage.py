@@ -87,10 +87,10 @@ def relinked(path: Path, pages: dict[Path, str], target: Path) -> str:
         if not found.exists():
             raise FileNotFoundError(f"{path.relative_to(ROOT)} links to {address}, which does not exist.")
         if found.suffix in (".png", ".svg"):
-            pictures = target / "pictures"
+            pictures = target / "_static" / "pictures"  # where raw HTML finds them, too
             pictures.mkdir(exist_ok=True)
             shutil.copy(found, pictures / found.name)
-            return f"{opening}pictures/{found.name}{closing}"
+            return f"{opening}_static/pictures/{found.name}{closing}"
         if found == ROOT / "docs" / "index.md":
             return f"{opening}index.md{closing}"
         return f"{opening}{SOURCE}/{found.relative_to(ROOT)}{closing}"
