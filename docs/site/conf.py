@@ -1,6 +1,10 @@
 """How Sphinx builds the site from the folder that stage.py has put together."""
 
 from importlib.metadata import version as version_of
+from typing import Any
+
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
 
 project = "ddclust"
 author = "the authors of ddclust"
@@ -31,7 +35,21 @@ autodoc_default_options = {"exclude-members": ",".join(OTHERS.split())}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
+
+def newest_figure(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+    """The figure that a block of an example has made, as a picture. Ours are not those of pyplot, so the usual way misses them."""
+    figure = block_vars["example_globals"].get("figure")
+    if not isinstance(figure, Figure) or getattr(figure, "is_on_page", False):
+        return ""
+    figure.is_on_page = True  # type: ignore[attr-defined]
+    path = next(block_vars["image_path_iterator"])
+    figure.savefig(path, dpi=110)
+    return figure_rst([path], gallery_conf["src_dir"])
+
+
+suppress_warnings = ["config.cache"]  # of that function
 sphinx_gallery_conf = {
+    "image_scrapers": (newest_figure,),
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
@@ -63,7 +81,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
 }
-html_sidebars = {"index": [], "gallery/index": [], "changelog": []}
+html_sidebars = {"index": [], "gallery/index": [], "getting-started": [], "how-it-works": []}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -95,7 +95,8 @@ def relinked(path: Path, pages: dict[Path, str], target: Path) -> str:
             return f"{opening}index.md{closing}"
         return f"{opening}{SOURCE}/{found.relative_to(ROOT)}{closing}"
 
-    return LINK.sub(link, path.read_text())
+    text = LINK.sub(link, path.read_text())
+    return text.replace("\n\n```\n", "\n```\n")  # the empty line that ends a doctest
 
 
 def reference() -> str:
