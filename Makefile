@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(BIN)/pip install --quiet
 
-.PHONY: demo test test-slow test-full test-docs torture lint style lock reproduce bench figures clean
+.PHONY: demo test test-slow test-full test-docs docs release torture lint style lock reproduce bench figures clean
 
 demo: $(VENV)/.core
 	rm -rf demo
@@ -61,6 +61,26 @@ bench: $(VENV)/.dev
 
 figures: $(VENV)/.dev
 	$(BIN)/python examples/ring_and_disc.py docs/ring_and_disc.png
+	MPLBACKEND=Agg $(BIN)/python examples/gallery/plot_loss.py docs/loss_terms.png
+
+# The site, in build/site. Examples run and draw their pictures; warnings and broken links between pages are errors.
+docs: $(VENV)/.docs
+	$(BIN)/python docs/site/stage.py build/site-source
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html build/site-source build/site
+	$(BIN)/python docs/site/links.py build/site
+
+# Wheel and source archive in dist/, checked, installed into an empty environment and tried. Only the upload is left.
+# The date of the last commit stands for that of the build, so that the same commit gives the same files.
+release: $(VENV)/.release
+	rm -rf dist build/lib build/bdist.* build/empty
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && $(BIN)/python -m build --quiet --outdir dist . && \
+		$(BIN)/python .ci/repack.py dist/*.tar.gz
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/pip install --quiet dist/*.whl
+	cd build/empty && bin/ddclust --version && bin/ddclust fit digits -k 10 --runs 1 --max-iter 100 --out first --quiet --force
+	sha256sum dist/*
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -75,5 +95,13 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(INSTALL) --editable ".[dev]"
 	touch $@ $(VENV)/.core
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(INSTALL) --editable ".[docs]"
+	touch $@
+
+$(VENV)/.release: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(INSTALL) ".[release]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-lock demo build src/*.egg-info
+	rm -rf $(VENV) .venv-lock demo build dist src/*.egg-info

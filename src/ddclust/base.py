@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from ddclust.card import as_html, model_card
 from ddclust.choosing.calibration import (
     COPIES,
     RUNS,
@@ -30,7 +33,7 @@ from ddclust.choosing.merging import merged_assignments
 from ddclust.choosing.metrics import order_by_size
 from ddclust.choosing.rejection import REFUSED, KnownItems, contrast_of
 from ddclust.data.batches import BatchSource, Sample, Scaling, random_items
-from ddclust.data.containers import as_items
+from ddclust.data.containers import as_items, items_of_dataset
 from ddclust.data.items import Items, SparseItems, blocks
 from ddclust.data.neighbors import nearest_neighbors
 from ddclust.data.readers.images import are_image_files, is_image_file, read_images
@@ -57,6 +60,8 @@ from ddclust.encoders import IMAGES, TEXTS, Encoded, EncoderError, FittedEncoder
 from ddclust.encoders.choice import default_encoder, encoder_again, encoder_of, kind_of, photo_side
 from ddclust.encoders.features import features_of
 from ddclust.encoders.named import NAMED
+from ddclust.exporting import INPUT_TYPES, ExportedModel, ExportError, write_onnx, write_torch
+from ddclust.hub import upload
 from ddclust.objective.objective import Objective
 from ddclust.progress import AUTO, Bar, say, shows_progress
 from ddclust.saving import describe, params_from_plain, params_to_plain, restore
@@ -217,7 +222,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return self.vote(X, reject=reject)[0].labels
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Soft assignments, of shape (n, n_clusters_). They do not depend on the other items of X.
+        """Soft assignments, of shape ``(n, n_clusters_)``. They do not depend on the other items of X.
 
         They are calibrated (``calibration_``): the largest one says about how often another run would give the item this
         cluster. With several networks, they come from the mean of those that voted for the item's cluster.
@@ -307,14 +312,118 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return representation
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the fitted model to a new folder of JSON and safetensors, whole or not at all.
+        """Write the fitted model to a new folder of JSON and safetensors, whole or not at all, with a model card.
 
         A callable ``network`` or ``loss`` is not saved, only its name; give it to :meth:`load` again.
         A RandomState instance is saved as None.
         """
         check_is_fitted(self, "modules_")
         description, tensors = describe(self)
-        save_model(path, description, tensors, overwrite=overwrite)
+        save_model(path, description, tensors, card=model_card(self), overwrite=overwrite)
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool = False,
+        token: str | None = None,
+        commit_message: str = "Add a model of ddclust",
+    ) -> str:
+        """Put the fitted model, with its card, on the Hugging Face hub. It needs the extra ``hub``.
+
+        The model holds a sample of what its network makes of the training items, their probabilities, and the names of their
+        columns; the items themselves are not in it.
+
+        Parameters
+        ----------
+        repo_id : str
+            "name/of-the-model"; the repository is made if there is none, and its model replaced if there is one.
+        private : bool, default=False
+            Of a new repository.
+        token : str, optional
+            By default the one that ``hf auth login`` has stored.
+        commit_message : str
+
+        Returns
+        -------
+        str
+            The address of the change.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(Path(folder) / "model")
+            return upload(
+                Path(folder) / "model", repo_id, private=private, token=token, message=commit_message
+            )
+
+    def as_module(self, dtype: str | None = None) -> ExportedModel:
+        """The fitted model as one network on the CPU, from a batch of items to ``(labels, probabilities)``.
+
+        Scaling, layout, merging, vote and calibration are inside, so its outputs are those of :meth:`predict` and
+        :meth:`predict_proba` up to rounding. It takes images and vectors in the layout of the fit; of several views each is an
+        argument.
+
+        Parameters
+        ----------
+        dtype : {"uint8", "float32", "float64"}, optional
+            Of the items. By default ``"uint8"`` if the model was fitted on uint8 images, else ``"float64"``, in which values far
+            from zero, such as time stamps, keep their digits.
+        """
+        check_is_fitted(self, "modules_")
+        name = type(self).__name__
+        for attribute, what, first in (
+            ("encoder_", "encoded items", "encode the items, and fit and export a model of their vectors"),
+            (
+                "columns_",
+                "tables",
+                "turn the columns into numbers first, and fit and export a model of those",
+            ),
+            (
+                "vectorizer_",
+                "texts",
+                "turn the texts into vectors first, and fit and export a model of those",
+            ),
+        ):
+            if hasattr(self, attribute):
+                raise ExportError(
+                    f"Images and vectors can be exported, and this {name} is of {what}; {first}."
+                )
+        dtype = ("uint8" if self.scaling_.is_of_bytes else "float64") if dtype is None else dtype
+        if dtype not in INPUT_TYPES:
+            raise ValueError(f"dtype must be one of {', '.join(map(repr, INPUT_TYPES))}, got {dtype!r}.")
+        temperature = getattr(self, "calibration_", Calibration()).temperature
+        return ExportedModel(
+            self.modules_,
+            self.cluster_orders_,
+            self.cluster_groups_,
+            self.scaling_,
+            temperature,
+            INPUT_TYPES[dtype],
+        )
+
+    def export_onnx(self, path: str | os.PathLike[str], *, dtype: str | None = None) -> None:
+        """Write the model as an ONNX file, preprocessing included; an existing file is replaced.
+
+        Its input ``X`` is a batch of items in the layout of the fit (of several views ``view0``, ``view1`` and so on), and its
+        outputs are ``labels`` and ``probabilities``, those of :meth:`predict` and :meth:`predict_proba`. It needs the extra
+        ``onnx``.
+
+        Parameters
+        ----------
+        path : path-like
+        dtype : {"uint8", "float32", "float64"}, optional
+            Of the input, as in :meth:`as_module`.
+        """
+        write_onnx(path, self.as_module(dtype), self._input_shapes())
+
+    def export_torch(self, path: str | os.PathLike[str], *, dtype: str | None = None) -> None:
+        """Write :meth:`as_module` as a program of ``torch.export`` (``.pt2``); an existing file is replaced.
+
+        ``torch.export.load(path).module()`` runs it without ddclust.
+        """
+        write_torch(path, self.as_module(dtype), self._input_shapes())
+
+    def _input_shapes(self) -> list[tuple[int, ...]]:
+        return getattr(self, "view_shapes_", [self.item_shape_])
 
     @classmethod
     def _load(
@@ -386,7 +495,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             )
         if not (reset or len(self.raw_shape) == 1) and isinstance(X, (str, os.PathLike)):
             X = [X]
-        X = self._with_files_read(X, reset=reset)
+        X = self._with_files_read(items_of_dataset(X), reset=reset)
         table = self._table(X, reset=reset)
         if table is not None:
             self._refuse_encoder("a table")
@@ -404,7 +513,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         """
         if isinstance(X, Encoded) or is_views(X) or mixed_table(X) is not None:
             return X
-        X = self._with_files_read(X, reset=True)
+        X = self._with_files_read(items_of_dataset(X), reset=True)
         found = self._encoded(X, reset=True)
         return X if found is None else found
 
@@ -547,6 +656,17 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         fine = next(self._fine_probabilities(source, 1))
         fine[groups != clusters[:, None]] = -1
         return order[fine.argmax(axis=1)]
+
+    def _repr_mimebundle_(self, **settings: Any) -> dict[str, str]:
+        """What notebooks show: scikit-learn's diagram and, of a fitted model, its clusters."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**settings)
+        if "text/html" in bundle and hasattr(self, "modules_"):
+            bundle["text/html"] += as_html(self)
+        return bundle
+
+    def _repr_html_inner(self) -> str:
+        """The same for programs that ask for HTML alone."""
+        return self._repr_mimebundle_()["text/html"]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

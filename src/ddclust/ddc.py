@@ -30,9 +30,10 @@ from ddclust.data.items import Items
 from ddclust.data.links import checked_links
 from ddclust.data.neighbors import neighbors_of
 from ddclust.data.outliers import outliers
-from ddclust.data.validation import Interval, StrOptions, fit_context
+from ddclust.data.validation import Interval, StrOptions, checked_weights, fit_context
 from ddclust.data.views import ViewItems, scaling_of_views
 from ddclust.defaults import AUTO, resolve, resolved_anchor, resolved_network
+from ddclust.hub import downloaded
 from ddclust.networks import KINDS, Network, NetworkFactory
 from ddclust.objective.augment import BUILT_IN, Augmentation
 from ddclust.objective.loss import DDCLoss
@@ -160,7 +161,7 @@ class DDC(NetworkClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each item. Clusters are numbered by size, the largest is 0.
-    probabilities_ : ndarray of shape (n_samples, n_clusters_)
+    probabilities_ : ndarray of shape (n_samples, k)
         Calibrated soft assignments; with ``n_vote`` from the mean of the networks that voted for the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
         Share of all finished runs that give the item its cluster; NaN if there is only one.
@@ -194,7 +195,7 @@ class DDC(NetworkClusterer):
         Shape of an item of ``X``.
     n_features_in_ : int
         Values of an item.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Only if ``X`` has column names.
     columns_ : Columns
         What each column of a table is, and what is done with it; ``print(model.columns_)`` shows it. Only if ``X`` is a
@@ -332,7 +333,15 @@ class DDC(NetworkClusterer):
         )
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: object = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: Any = None,
+        *,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
         """Cluster X.
 
         Parameters
@@ -341,10 +350,16 @@ class DDC(NetworkClusterer):
             Vectors or images of any numeric dtype; uint8 images stay uint8. With four axes, the
             shorter one of the second and the last holds the channels. It may be an array, memory map, data frame, SciPy
             sparse matrix, torch tensor or map-style ``Dataset`` (labels are ignored), anything
-            with shape, dtype and slices such as a zarr array, or a list of texts. The columns of a data frame may also
+            with shape, dtype and slices such as a zarr array, or a list of texts. Of a ``datasets.Dataset``, columns
+            of class labels are left out; one column left is items of its own, several are a table. The columns of a data frame may also
             hold gaps, words, dates and texts; :class:`ddclust.Table` says what they are, if the guess is wrong. A list of two to nine such arrays with a
             row for each item is taken as views of the same items; each view gets a network of its own.
         y : Ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How often items are drawn into batches, in relation to each other: an item of weight 2 twice as often as one of
+            weight 1, as if it were there twice, and one of weight 0 never. Runs are judged on items drawn in the same
+            way. Scaling, neighbours and merging take all items alike, and no mixture is asked (``anchor``). Every item gets a label.
+            Equal weights are none.
         must_link, cannot_link : array-like of int of shape (m, 2), optional
             Positions of items in ``X`` that must, or must not, share a cluster. The result may break some of them.
 
@@ -359,7 +374,7 @@ class DDC(NetworkClusterer):
         """
         with all_or_nothing(self):
             X = self._items(X)
-            plan = self._plan(X, must_link, cannot_link)
+            plan = self._plan(X, must_link, cannot_link, sample_weight)
             setup = plan.setup
             # Heavy tails of tables become ranks, and features of encoders are what they are.
             if not (hasattr(self, "columns_") or hasattr(self, "encoder_")):
@@ -427,6 +442,28 @@ class DDC(NetworkClusterer):
         return cls._load(
             path, {"network": network, "loss": loss, "augment": augment, "encoder": encoder}, device
         )
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        **given: Any,
+    ) -> Self:
+        """Read a model from a folder or, if there is none of this name, from the Hugging Face hub (extra ``hub``).
+
+        Parameters
+        ----------
+        name : str or path-like
+            A model folder, or "name/of-the-model" on the hub.
+        revision, token : str, optional
+            Of the hub: which version, and who asks.
+        **given
+            As in :meth:`load`.
+        """
+        return cls.load(downloaded(name, revision, token), **given)
 
     def predict_fine(self, X: Any) -> NDArray[np.int64]:
         """The best network's cluster of each item before merging, in the numbering of ``fine_labels_``."""
@@ -508,17 +545,21 @@ class DDC(NetworkClusterer):
         items = other._items(X)
         return other._plan(items).identity(items) | {"random_state": to_plain(self.random_state)}
 
-    def _plan(self, X: Items, must_link: Any = None, cannot_link: Any = None) -> Plan:
+    def _plan(
+        self, X: Items, must_link: Any = None, cannot_link: Any = None, sample_weight: Any = None
+    ) -> Plan:
         """What all runs have in common, with everything resolved against the data."""
         self._check_parameters(len(X))
         links = checked_links(must_link, cannot_link, n_items=len(X), n_clusters=self.n_clusters)
         scaling = self._scaling(X)
         has_links = len(links.must) + len(links.cannot) > 0
-        anchor = resolved_anchor(self, X, scaling, has_links=has_links)
+        weights = checked_weights(sample_weight, len(X), self.n_clusters)
+        # A mixture knows no weights.
+        anchor = resolved_anchor(self, X, scaling, has_links=has_links) if weights is None else None
         setup = resolve(self, X, scaling, has_links=has_links, anchor=anchor)
         anchors = None if anchor is None else soft_assignments(anchor, BatchSource(X, scaling))
         pairs = Pairs(setup.augment, links=links, anchors=anchors)
-        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), find_groups=groups_by_pairs)
+        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), groups_by_pairs, weights)
 
     def _scaling(self, X: Items) -> Scaling:
         """How values reach the network."""

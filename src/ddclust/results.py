@@ -26,7 +26,7 @@ from ddclust.choosing.selection import AllRunsFailedError
 from ddclust.data.items import fingerprint
 from ddclust.storage.atomic import is_locked, locked, refuse_links, write_file, write_json
 from ddclust.storage.json_files import read_json, write_sealed
-from ddclust.storage.model_folder import DESCRIPTION_FILE, RESULT_MODEL, TENSORS_PATTERN
+from ddclust.storage.model_folder import CARD_FILE, DESCRIPTION_FILE, RESULT_MODEL, TENSORS_PATTERN
 from ddclust.storage.tables import csv_text
 from ddclust.storage.workspace import LOCK_FILE as WORKSPACE_LOCK
 from ddclust.training.checkpoints import CHECKPOINTS, NEIGHBORS_FILE, RunStore
@@ -175,7 +175,12 @@ def _own_results(folder: Path) -> list[Path]:
     model = folder / MODEL_FOLDER
     return [
         *(folder / name for name in (LABELS_FILE, HISTORY_FILE, REPORT_FILE, NAMES_FILE)),
-        *(model / DESCRIPTION_FILE, *model.glob(TENSORS_PATTERN), *model.glob(".*.partial")),
+        *(
+            model / DESCRIPTION_FILE,
+            model / CARD_FILE,
+            *model.glob(TENSORS_PATTERN),
+            *model.glob(".*.partial"),
+        ),
     ]
 
 

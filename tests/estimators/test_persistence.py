@@ -52,8 +52,8 @@ def test_round_trip(fitted):
     assert loaded.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
 
 
-def test_only_json_and_safetensors(fitted):
-    assert sorted(file.suffix for file in fitted[2].iterdir()) == [".json", ".safetensors"]
+def test_only_json_and_safetensors_and_a_card(fitted):
+    assert sorted(file.suffix for file in fitted[2].iterdir()) == [".json", ".md", ".safetensors"]
     assert json.loads((fitted[2] / "model.json").read_text())["format_version"] == 2
 
 

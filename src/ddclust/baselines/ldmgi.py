@@ -56,7 +56,7 @@ class LDMGI(VectorClusterer):
         Shape of one item of ``X``.
     n_features_in_ : int
         Number of values per item.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Only if ``X`` has string column names.
 
     Notes

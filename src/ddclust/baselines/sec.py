@@ -70,7 +70,7 @@ class SEC(VectorClusterer):
         Shape of one item of ``X``.
     n_features_in_ : int
         Number of values per item.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Only if ``X`` has string column names.
 
     Notes
@@ -163,7 +163,7 @@ class SEC(VectorClusterer):
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The cluster of each item by the linear function: the largest entry of X @ coef_ + intercept_."""
+        """The cluster of each item by the linear function: the largest entry of ``X @ coef_ + intercept_``."""
         check_is_fitted(self, "coef_")
         X = check_vectors(self, X, reset=False)
         items = SparseItems(X) if scipy.sparse.issparse(X) else X

@@ -22,11 +22,12 @@ from ddclust.cli.options import (
     Number,
     Row,
     SectionCommand,
+    json_option,
     out_option,
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import print_table, printable
+from ddclust.cli.printing import print_json, print_table, printable
 
 if TYPE_CHECKING:
     from ddclust.compare.table import Row as TableRow
@@ -90,7 +91,8 @@ _METHOD_ROWS = (
 )
 @out_option("Folder for the results.  [default: DATA-comparison]")
 @quiet_option("No progress.")
-def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
+@json_option("the comparison")
+def compare(data: str, out: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
     """Cluster DATA by several methods and tabulate the results."""
     bunch = load_data(data, options, quiet=quiet)
     from ddclust.compare import comparison
@@ -118,6 +120,9 @@ def compare(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
             seed=options["seed"],
             verbose=not quiet,
         )
+    if as_json:
+        print_json(rows)
+        return
     print_table(TABLE_COLUMNS, [table_row(row) for row in rows])
     _print_failures(rows)
     if bunch.target is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ddclust.cli.options import SectionCommand
-from ddclust.cli.printing import print_table, printable
+from ddclust.cli.options import SectionCommand, json_option
+from ddclust.cli.printing import print_json, print_table, printable
 
 if TYPE_CHECKING:
     from ddclust.datasets import NamedSet
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     help="Write the data set NAME as files, the way your own data might look: images to a new folder, texts and tables to"
     " a new .csv file.",
 )
-def datasets(name: str | None, write: Path | None) -> None:
+@json_option("the data sets")
+def datasets(name: str | None, write: Path | None, as_json: bool) -> None:
     """List the data sets that can be given by name, and whether they are at hand.
 
     With NAME, tell where that data set comes from; with --write, write it as files.
@@ -39,6 +40,9 @@ def datasets(name: str | None, write: Path | None) -> None:
             raise DataError("--write needs the NAME of a data set.")
         click.echo(f"{printable(write)}: {write_data(load(name), write)}")
         return
+    if as_json:
+        print_json([_facts(described) for key, described in NAMED.items() if name in (None, key)])
+        return
     if name is not None:
         _describe(NAMED[name])
         return
@@ -48,6 +52,18 @@ def datasets(name: str | None, write: Path | None) -> None:
         left=True,
     )
     click.echo("\n'ddclust datasets NAME' gives the origin, the licence and missing files of one.")
+
+
+def _facts(described: NamedSet) -> dict[str, str | int | None]:
+    """What is known of a data set, as JSON."""
+    return {
+        "name": described.name,
+        "items": described.size,
+        "classes": described.classes,
+        "at hand": described.at_hand(),
+        "origin": described.origin,
+        "licence": described.licence,
+    }
 
 
 def _describe(described: NamedSet) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from ddclust.cli.options import MAX_BYTES, OUTPUT, Row, SectionCommand, with_rows
-from ddclust.cli.printing import print_note, print_table, score_cells
+from ddclust.cli.options import MAX_BYTES, OUTPUT, Row, SectionCommand, json_option, with_rows
+from ddclust.cli.printing import print_json, print_note, print_table, score_cells
 
 
 @click.command(cls=SectionCommand, short_help="Compare clusters with known classes.")
@@ -26,7 +27,10 @@ from ddclust.cli.printing import print_note, print_table, score_cells
     "--kmeans", is_flag=True, help="Also evaluate k-means on the same data; TRUTH must hold the data."
 )
 @with_rows(MAX_BYTES)
-def evaluate(labels: str, truth: str, column: str | None, kmeans: bool, max_bytes: float | None) -> None:
+@json_option("the scores")
+def evaluate(
+    labels: str, truth: str, column: str | None, kmeans: bool, max_bytes: float | None, as_json: bool
+) -> None:
     """Compare clusters with known classes, by accuracy (ACC) and normalised mutual information (NMI).
 
     Accuracy is that of the best one-to-one mapping of clusters to classes. If LABELS has confidences, as labels.csv has,
@@ -80,4 +84,13 @@ def evaluate(labels: str, truth: str, column: str | None, kmeans: bool, max_byte
         vectors = scaled_vectors(bunch.data)
         clusters = KMeans(len(set(found.tolist())), n_init=20, random_state=0).fit_predict(vectors)
         rows.append(("k-means", *score_cells(bunch.target, clusters), *("-" for _ in ece)))
-    print_table(("", "ACC", "NMI", *ece), rows)
+    header = ("ACC", "NMI", *ece)
+    if as_json:
+        print_json({name: _numbers(header, cells) for name, *cells in rows})
+    else:
+        print_table(("", *header), rows)
+
+
+def _numbers(header: Sequence[str], cells: Sequence[str]) -> dict[str, float | None]:
+    """Scores by name; None for those that there are not."""
+    return {name: None if cell == "-" else float(cell) for name, cell in zip(header, cells, strict=True)}

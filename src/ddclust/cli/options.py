@@ -572,6 +572,18 @@ def quiet_option(help: str) -> Callable[[Callable[..., None]], Callable[..., Non
     return click.option("-q", "--quiet", is_flag=True, cls=SectionOption, section=OUTPUT, help=help)
 
 
+def json_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option that prints what a table shows as JSON, for other programs."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        cls=SectionOption,
+        section=OUTPUT,
+        help=f"Print {what} as JSON instead of a table.",
+    )
+
+
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 DATA_HELP = """\b
 DATA is one of these:

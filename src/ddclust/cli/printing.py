@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import warnings
@@ -159,6 +160,24 @@ def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
             f"The table has nothing but texts to cluster; --text {names} clusters them by all their words."
         )
     return True
+
+
+def print_json(content: object) -> None:
+    """Print JSON for other programs. What is no number in JSON, NaN and infinities, is null."""
+    print_data(json.dumps(_without_nan(content), indent=1, default=_plain) + "\n")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _without_nan(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """A number or array of NumPy as JSON has it, anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def print_table(

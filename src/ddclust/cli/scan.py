@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,13 @@ from ddclust.cli.options import (
     Number,
     Row,
     SectionCommand,
+    json_option,
     model_of,
     out_option,
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import print_table, printable, warnings_as_lines
+from ddclust.cli.printing import print_json, print_table, printable, warnings_as_lines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +64,8 @@ _ROWS = (
 @with_rows(*_ROWS)
 @out_option("Folder for the results.  [default: DATA-scan]")
 @quiet_option("No progress and no table.")
-def scan(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
+@json_option("the numbers of clusters and the recommendation")
+def scan(data: str, out: Path | None, quiet: bool, as_json: bool, **options: Any) -> None:
     """Try numbers of clusters and recommend one."""
     first, last = options["from"], options["to"]
     if first > last:
@@ -81,7 +83,9 @@ def scan(data: str, out: Path | None, quiet: bool, **options: Any) -> None:
 
     with resumable(out), warnings_as_lines(bunch.feature_names):
         found = scan_numbers(bunch.data, range(first, last + 1), model=model, folder=out, on_row=show)
-    if not quiet:
+    if as_json:
+        print_json({"rows": found.rows, "recommendation": asdict(found.recommendation)})
+    elif not quiet:
         print_table(TABLE_COLUMNS, [table_row(row) for row in found.rows])
         _print_recommendation(found, bunch.target)
         click.echo(f"Results: {printable(out)}/")

@@ -157,11 +157,12 @@ class Scaling:
 
 
 class BatchSource:
-    """Scaled float32 batches of items, by indices or slice."""
+    """Scaled float32 batches of items, by indices or slice; with ``weights``, items are drawn in proportion to them."""
 
-    def __init__(self, items: Items, scaling: Scaling) -> None:
+    def __init__(self, items: Items, scaling: Scaling, weights: NDArray[np.float64] | None = None) -> None:
         self.items = items
         self.scaling = scaling
+        self.weights = weights
         mapping = memory_map(items)
         self._is_mapped = mapping is not None and len(mapping) > MAPPED_BYTES
         self._resident_before = resident_file_bytes() if self._is_mapped else 0
@@ -190,8 +191,8 @@ class BatchSource:
         return rows
 
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """The indices of all items in a random order."""
-        return shuffled(self.items, rng)
+        """The indices of all items in a random order, or as many drawn by weight."""
+        return shuffled(self.items, rng) if self.weights is None else drawn_by_weight(self.weights, rng)
 
 
 def _standardisation(X: Items) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -253,6 +254,24 @@ class Sample:
 
     def order(self, rng: np.random.Generator) -> NDArray[np.intp]:
         return rng.permutation(len(self))
+
+
+def drawn_by_weight(weights: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
+    """As many indices as there are weights, in a random order: i comes n w_i / sum(w) times, rounded up or down at random.
+
+    Examples
+    --------
+    >>> np.bincount(drawn_by_weight(np.array([3.0, 0.0, 1.0, 0.0]), np.random.default_rng(0)))
+    array([3, 0, 1])
+    """
+    n = len(weights)
+    items = rng.permutation(n)  # so that which of them are rounded up is random
+    ends = np.cumsum(weights[items])
+    ends *= n / ends[-1]
+    ends[-1] = n
+    counts = np.diff(np.floor(ends + rng.random()), prepend=0).astype(np.intp)
+    counts[-1] += n - counts.sum()
+    return rng.permutation(np.repeat(items, counts))
 
 
 def random_items(n: int, most: int, seed: int) -> NDArray[np.intp]:

@@ -45,6 +45,26 @@ def as_items(X: Any) -> Any:
     return BlockItems(X) if is_stored and hasattr(X, "dtype") else X
 
 
+def items_of_dataset(X: Any) -> Any:
+    """What a ``datasets.Dataset`` holds: texts or arrays if it has one column, else an Arrow table; any other X as it is.
+
+    Columns of class labels are left out.
+    """
+    if not (type(X).__module__.startswith("datasets.") and hasattr(X, "features")):
+        return X
+    if not hasattr(X, "with_format") or not hasattr(X, "__len__"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which has no length and no order; load it without streaming=True, and give one split."
+        )
+    names = [name for name, kind in X.features.items() if type(kind).__name__ != "ClassLabel"]
+    if not names:
+        raise ValueError("X is a Dataset without columns other than class labels.")
+    if len(names) > 1:
+        return X.select_columns(names).with_format("arrow")[:]
+    values = X.with_format(None)[:][names[0]]
+    return values if values and isinstance(values[0], str) else _array_of_sequences(values)
+
+
 def is_read_in_pieces(X: Any) -> bool:
     """Whether items are computed or stored elsewhere, so that their values are checked as they are read."""
     return isinstance(X, (DatasetItems, BlockItems))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -139,6 +140,40 @@ def check_items_can_be_clustered(X: Items, n_clusters: int) -> None:
         raise ValueError(
             f"All {len(X)} samples of X are identical: there is nothing to tell {n_clusters} clusters apart."
         )
+
+
+def checked_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> NDArray[np.float64] | None:
+    """The weights of items as an array; None if there are none or all are equal.
+
+    Examples
+    --------
+    >>> checked_weights([1, 2, 2], 3, 2), checked_weights([5, 5, 5], 3, 2)
+    (array([0.5, 1. , 1. ]), None)
+    """
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("sample_weight must hold a number for each item.") from error
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_samples,)}: a weight for each item of X."
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight[{wrong[0]}] is {weights[wrong[0]]}; weights must be finite and not negative."
+        )
+    positive = np.count_nonzero(weights)
+    if not positive:
+        raise ValueError("Sample weights must contain at least one non-zero number; all are 0.")
+    if positive < n_clusters:
+        raise ValueError(
+            f"{positive} of {n_samples} items have a positive sample_weight, fewer than n_clusters={n_clusters}."
+        )
+    weights /= weights.max()  # so that no sum overflows
+    return None if (weights == weights[0]).all() else weights
 
 
 class _OneView(BaseEstimator):

@@ -48,7 +48,7 @@ def centred(H: Tensor) -> Tensor:
 def squared_distances_of_centred(H: Tensor) -> Tensor:
     """:func:`squared_distances` of rows that lie around the origin.
 
-    The expansion |x|^2 - 2xy + |y|^2 is a single matrix product, but loses digits far from there.
+    The expansion ``|x|^2 - 2xy + |y|^2`` is a single matrix product, but loses digits far from there.
     """
     G = H @ H.T  # (n, n): inner products, on the diagonal those of each row with itself
     norms = G.diagonal()

@@ -21,6 +21,7 @@ from ddclust.storage.limits import read_bytes
 FORMAT = "ddclust-model"
 FORMAT_VERSION = 2
 DESCRIPTION_FILE = "model.json"
+CARD_FILE = "README.md"  # for people; it is never read
 FIRST_TENSORS_FILE = "tensors.safetensors"  # its name in format 1
 TENSORS_PATTERN = "tensors*.safetensors"
 REMEDY = "save the model again, or copy the folder again from where it came"
@@ -49,13 +50,17 @@ def save_model(
     description: dict[str, Any],
     tensors: dict[str, Tensor],
     *,
+    card: str | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a model folder. At every moment it holds the old model, the new one, or none if there was none."""
+    """Write a model folder. At every moment it holds the old model, the new one, or none if there was none.
+
+    ``card`` says to people what the model is.
+    """
     target = Path(path)
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         with new_folder(target) as folder:
-            _write_model(folder, description, tensors)
+            _write_model(folder, description, tensors, card)
     elif not overwrite:
         raise FileExistsError(f"{str(target)!r} exists already; choose another name or set overwrite=True.")
     elif not (target / DESCRIPTION_FILE).is_file():
@@ -64,19 +69,23 @@ def save_model(
         )
     else:
         with held_folder(target):
-            _write_model(target, description, tensors)
+            _write_model(target, description, tensors, card)
             named = _read_description(target)["tensors"]["file"]
             for file in (*target.glob(TENSORS_PATTERN), *target.glob(f".{TENSORS_PATTERN}.*.partial")):
                 if file.name != named:
                     file.unlink(missing_ok=True)
 
 
-def _write_model(folder: Path, description: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+def _write_model(
+    folder: Path, description: dict[str, Any], tensors: dict[str, Tensor], card: str | None
+) -> None:
     """Write the tensors to a file of a new name, then the description that names it, which is what counts."""
     content = save({name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()})
     digest = hashlib.sha256(content).hexdigest()
     file = f"tensors-{digest[:12]}.safetensors"
     write_file(folder / file, content)
+    if card is not None:
+        write_file(folder / CARD_FILE, card.encode("utf-8", "replace"))
     described = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

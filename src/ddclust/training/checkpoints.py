@@ -72,6 +72,7 @@ CHECKPOINTS = Kind(
     work="Another fit",
     differences={
         "data": "the data differ",
+        "sample_weight": "the weights of the items differ",
         "must_link": "the pairs of must_link differ",
         "cannot_link": "the pairs of cannot_link differ",
         "seeds": "random_state is another",
@@ -155,7 +156,9 @@ def _read_state(file: Path) -> RunState | None:
     content = header["__metadata__"]["state"].encode("utf-8", "surrogatepass")
     state = parsed(content, _SavedState, what=what, remedy=REMEDY, error=CheckpointError)
     if not state["record"].is_whole:
-        raise CheckpointError(f"{what} describes a run that has ended, or was judged, without a loss or an error; {REMEDY}.")
+        raise CheckpointError(
+            f"{what} describes a run that has ended, or was judged, without a loss or an error; {REMEDY}."
+        )
     return RunState(_loaded(file, body), state["plain"], state["record"])
 
 

@@ -57,7 +57,7 @@ def advance_run(
         return RunState({}, {}, RunRecord(index, seed))  # it need not begin
     if state is not None and (state.record.outcome.is_final or until in state.record.losses_at):
         return state
-    setup, source = plan.setup, BatchSource(X, plan.scaling)
+    setup, source = plan.setup, plan.source(X)
     with own_threads(setup.threads), own_randomness(seed, setup.device):
         stage = _Stage(plan, index, seed, source, state, store, monitor)
         ending = stage.train(until)

@@ -117,13 +117,20 @@ class Plan:
     callbacks: tuple[Callback, ...] = ()
     # (module, objective, number of outputs, number of groups) -> groups and shares, for a fine stage
     find_groups: Callable[..., tuple[NDArray[np.int64], NDArray[np.float64]]] | None = None
+    weights: NDArray[np.float64] | None = None  # of the items, if they differ
+
+    def source(self, X: Items) -> BatchSource:
+        """The items as runs train on them and are judged."""
+        return BatchSource(X, self.scaling, self.weights)
 
     def identity(self, X: Items) -> dict[str, Any]:
         """What the runs of a fit of X depend on, but for their seeds."""
+        weighted = {} if self.weights is None else {"sample_weight": fingerprint(self.weights)}
         return {
             "ddclust": __version__,
             "torch": torch.__version__,
             "data": fingerprint(X),
+            **weighted,
             "must_link": fingerprint(self.pairs.links.must),
             "cannot_link": fingerprint(self.pairs.links.cannot),
             "setup": self.setup.identity(),

@@ -1,0 +1,87 @@
+"""How Sphinx builds the site from the folder that stage.py has put together."""
+
+from importlib.metadata import version as version_of
+from typing import Any
+
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
+
+project = "ddclust"
+author = "the authors of ddclust"
+copyright = author  # noqa: A001
+release = version = version_of("ddclust")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+root_doc = "index"
+exclude_patterns = ["examples"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+autodoc_typehints = "none"  # docstrings name the types
+autodoc_member_order = "bysource"
+# Those of scikit-learn, whose documentation refers to pages of its own.
+OTHERS = "get_metadata_routing set_fit_request set_predict_request set_score_request set_output get_params set_params"
+autodoc_default_options = {"exclude-members": ",".join(OTHERS.split())}
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+
+def newest_figure(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
+    """The figure that a block of an example has made, as a picture. Ours are not those of pyplot, so the usual way misses them."""
+    figure = block_vars["example_globals"].get("figure")
+    if not isinstance(figure, Figure) or getattr(figure, "is_on_page", False):
+        return ""
+    figure.is_on_page = True  # type: ignore[attr-defined]
+    path = next(block_vars["image_path_iterator"])
+    figure.savefig(path, dpi=110)
+    return figure_rst([path], gallery_conf["src_dir"])
+
+
+suppress_warnings = ["config.cache"]  # of that function
+sphinx_gallery_conf = {
+    "image_scrapers": (newest_figure,),
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 30,
+    "copyfile_regex": r".*\.rst",
+    "remove_config_comments": True,
+    "matplotlib_animations": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "ddclust"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "icon_links": [
+        {"name": "Source", "url": "https://github.com/ddclust/ddclust", "icon": "fa-brands fa-github"}
+    ],
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+}
+html_sidebars = {"index": [], "gallery/index": [], "getting-started": [], "how-it-works": []}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
