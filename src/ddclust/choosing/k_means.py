@@ -57,13 +57,18 @@ class BesideKMeans(NamedTuple):
         ours, other = (np.sort(np.bincount(found, minlength=n_clusters)) for found in self)
         return float(np.abs(ours - other).sum() / 2 / len(self.labels))
 
+    @property
+    def are_far_apart(self) -> bool:
+        """Whether the sizes of the clusters are so different that the data may not decide between the two."""
+        return self.moved >= FAR
+
     def __str__(self) -> str:
         if self.are_the_same:
             return f"{AS_WELL}: adjusted Rand index {self.rand_index:.2f}."
         ours, other = (
             ", ".join(f"{size:,}" for size in np.sort(np.bincount(found))[::-1] if size) for found in self
         )
-        doubt = " The sizes are far apart: look at both before you trust either." if self.moved >= FAR else ""
+        doubt = " The sizes are far apart: look at both before you trust either." if self.are_far_apart else ""
         return (
             f"k-means divides these data differently: adjusted Rand index {self.rand_index:.2f},"
             f" clusters of {other} items instead of {ours}.{doubt}"

@@ -369,14 +369,14 @@ def warnings_of(
 def k_means_as_well(vectors: Any, labels: NDArray, codes: NDArray[np.int64] | None) -> str | None:
     """What to say if k-means does as well: by the known classes or, if there are none, because it finds the same.
 
-    The vectors are those that the networks get.
+    Without known classes, sizes that are far from those of k-means are named, too. The vectors are those that the networks get.
     """
     k = len(np.unique(labels))
     if k < 2 or len(labels) <= k:
         return None
     compared = beside_k_means(labels, vectors)
     if codes is None or not (codes >= 0).any():
-        return str(compared) if compared.are_the_same else None
+        return str(compared) if compared.are_the_same or compared.are_far_apart else None
     own, other = (clustering_accuracy(codes[codes >= 0], found[codes >= 0]) for found in compared)
     if other < own:
         return None
