@@ -68,7 +68,9 @@ class BesideKMeans(NamedTuple):
         ours, other = (
             ", ".join(f"{size:,}" for size in np.sort(np.bincount(found))[::-1] if size) for found in self
         )
-        doubt = " The sizes are far apart: look at both before you trust either." if self.are_far_apart else ""
+        doubt = (
+            " The sizes are far apart: look at both before you trust either." if self.are_far_apart else ""
+        )
         return (
             f"k-means divides these data differently: adjusted Rand index {self.rand_index:.2f},"
             f" clusters of {other} items instead of {ours}.{doubt}"
