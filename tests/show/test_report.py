@@ -116,6 +116,8 @@ def test_k_means_that_does_as_well_is_named(blobs, known):
     mixed = np.random.default_rng(0).permutation(y)
     found = content.k_means_as_well(X, mixed, codes)
     assert (found is not None) == known  # without classes, other clusters are not worse ones
+    uneven = np.repeat([0, 1, 2], [110, 20, 20])
+    assert ("sizes are far apart" in content.k_means_as_well(X, uneven, codes)) == (not known)
     X = np.random.default_rng(0).normal(size=(150, 2))
     assert content.k_means_as_well(X, y, codes) is None
 
