@@ -155,7 +155,9 @@ def _read_state(file: Path) -> RunState | None:
     content = header["__metadata__"]["state"].encode("utf-8", "surrogatepass")
     state = parsed(content, _SavedState, what=what, remedy=REMEDY, error=CheckpointError)
     if not state["record"].is_whole:
-        raise CheckpointError(f"{what} describes a run that has ended, or was judged, without a loss or an error; {REMEDY}.")
+        raise CheckpointError(
+            f"{what} describes a run that has ended, or was judged, without a loss or an error; {REMEDY}."
+        )
     return RunState(_loaded(file, body), state["plain"], state["record"])
 
 
