@@ -191,7 +191,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             self._hidden(self.modules_[0], sample),
             outputs_taken[some],
             self.probabilities_[some].max(axis=1),
-            _contrasts(sample),
+            contrasts(sample),
             n_outputs=len(self.cluster_orders_[0]),
         )
 
@@ -242,20 +242,22 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
                 "The model was saved by an earlier version of ddclust, without what it needs to refuse items; fit it again"
                 " to use reject."
             )
+        vote, probabilities = self._vote(source)
+        if reject is not None:
+            hidden = self._hidden(self.modules_[0], source)
+            refused = self.known_items_.refused(probabilities.max(axis=1), hidden, contrasts(source), reject)
+            if self.is_of_texts:
+                refused |= _without_values(source.items)
+            vote = vote._replace(labels=np.where(refused, REFUSED, vote.labels))
+        return vote, probabilities
+
+    def _vote(self, source: BatchSource) -> tuple[Vote, NDArray[np.float32]]:
+        """The same without refusing any item."""
         members = self._member_probabilities(source)
         vote, assignments = combine(members)
         probabilities = self._calibrated(assignments)
-        labels, agreement = (
-            vote.labels,
-            agreement_of(np.stack([p.argmax(axis=1) for p in members]), vote.labels),
-        )
-        if reject is not None:
-            hidden = self._hidden(self.modules_[0], source)
-            refused = self.known_items_.refused(probabilities.max(axis=1), hidden, _contrasts(source), reject)
-            if self.is_of_texts:
-                refused |= _without_values(source.items)
-            labels = np.where(refused, REFUSED, labels)
-        return Vote(labels, agreement), probabilities
+        agreement = agreement_of(np.stack([p.argmax(axis=1) for p in members]), vote.labels)
+        return Vote(vote.labels, agreement), probabilities
 
     def _calibrated(self, assignments: NDArray[np.float32]) -> NDArray[np.float32]:
         """Soft assignments as certain as they should be; models of earlier versions leave them as they are."""
@@ -713,7 +715,7 @@ def _probabilities(
             yield probabilities
 
 
-def _contrasts(source: Source) -> NDArray[np.float32]:
+def contrasts(source: Source) -> NDArray[np.float32]:
     """The contrast of each item as the network sees it."""
     starts = range(0, len(source), CHUNK)
     return np.concatenate([contrast_of(source.batch(slice(start, start + CHUNK))) for start in starts])

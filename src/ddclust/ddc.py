@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -17,24 +18,31 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import nn
 
-from ddclust.base import NetworkClusterer, all_or_nothing
+from ddclust.base import NetworkClusterer, all_or_nothing, contrasts
 from ddclust.choosing.borders import doubtful_border
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
 from ddclust.choosing.k_means import beside_k_means, sampled_vectors
-from ddclust.choosing.merging import merge_tree, merged_groups, network_overlaps, renumbered_tree
+from ddclust.choosing.merging import (
+    merge_tree,
+    merged_assignments,
+    merged_groups,
+    network_overlaps,
+    renumbered_tree,
+)
 from ddclust.choosing.mixtures import COVARIANCES, soft_assignments
+from ddclust.choosing.new_kinds import REJECTED, NewKinds, new_kinds
 from ddclust.choosing.regrouping import groups_by_pairs
 from ddclust.choosing.selection import CRITERIA, Selection, chosen_runs, note_agreement
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import Items
 from ddclust.data.links import checked_links
-from ddclust.data.neighbors import neighbors_of
+from ddclust.data.neighbors import nearest_neighbors, neighbors_of
 from ddclust.data.outliers import outliers
 from ddclust.data.validation import Interval, StrOptions, checked_weights, fit_context
 from ddclust.data.views import ViewItems, scaling_of_views
 from ddclust.defaults import AUTO, resolve, resolved_anchor, resolved_network
 from ddclust.hub import downloaded
-from ddclust.networks import KINDS, Network, NetworkFactory
+from ddclust.networks import KINDS, Network, NetworkFactory, head_of
 from ddclust.objective.augment import BUILT_IN, Augmentation
 from ddclust.objective.loss import DDCLoss
 from ddclust.objective.objective import ClusteringLoss
@@ -49,13 +57,18 @@ from ddclust.training.engine import run_all
 from ddclust.training.estimate import Estimate, estimated
 from ddclust.training.randomness import own_threads
 from ddclust.training.rates import ConstantRate, CosineRate
+from ddclust.training.record import Outcome, RunRecord
 from ddclust.training.run import judge
 from ddclust.training.setup import Plan, Setup, regrouping_of
 from ddclust.training.trainer import EarlyStopping
+from ddclust.training.update import NEIGHBORS, REPLAYED, grown, hidden_copies, rows_of, trained_output
 from ddclust.trial import try_out
 
 QUIET_SECONDS = 10.0  # with verbose="auto", shorter fits say nothing
-OPTIONAL_ATTRIBUTES = ("snapshots_", "member_snapshots_", "merge_tree_", "fine_labels_")
+SNAPSHOTS = ("snapshots_", "member_snapshots_")
+OF_NEW_ITEMS = ("n_samples_seen_", "n_added_clusters_", "new_kinds_")
+OPTIONAL_ATTRIBUTES = (*SNAPSHOTS, *OF_NEW_ITEMS, "merge_tree_", "fine_labels_")
+SURE = 0.5  # a new item that is like the more typical half of the items of the fit keeps its cluster
 
 
 class _Trained(NamedTuple):
@@ -173,7 +186,11 @@ class DDC(NetworkClusterer):
     member_labels_ : ndarray of shape (n_kept, n_samples)
         Clusters by each network that was kept, the best first. Not saved with the model.
     n_clusters_ : int
-        ``n_final`` if it is a number, else ``n_clusters``.
+        ``n_final`` if it is a number, else ``n_clusters``; with those that :meth:`partial_fit` has added.
+    new_kinds_ : NewKinds
+        What is new among the items of the last :meth:`partial_fit`; ``print`` says it in words. Not saved with the model.
+    n_samples_seen_ : int
+        Items of the fit and of every :meth:`partial_fit`. Only after the latter.
     merge_tree_ : ndarray of shape (n_fine - 1, 4)
         How the best network's clusters merge, in SciPy's linkage format. Only if clusters were merged.
     fine_labels_ : ndarray of shape (n_samples,)
@@ -411,6 +428,129 @@ class DDC(NetworkClusterer):
                 callback.on_fit_end(self, kept)
         return self
 
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: object = None, *, new_clusters: int | str | None = None) -> Self:
+        """Take in new items, without the earlier ones: old clusters stay, and new kinds are noticed.
+
+        New kinds are groups of items that are unlike those of the fit (:mod:`ddclust.choosing.new_kinds`). They are only
+        reported, by a warning and in ``new_kinds_``, unless ``new_clusters`` asks for clusters. Then the output layer of the
+        network gets further outputs, which alone are trained. Earlier clusters keep their numbers, and the
+        new ones get the next. Afterwards ``labels_`` and the like are those of the new items. The first call on a model that
+        is not fitted is a fit.
+
+        Parameters
+        ----------
+        X : whatever :meth:`predict` takes
+        y : Ignored
+        new_clusters : "auto", int or None, default=None
+            Make a cluster of each new kind (``"auto"``), or part all unlike items into so many new clusters. None: only say
+            what is new.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> centers = [[0, 0], [9, 0], [0, 9], [9, 9]]
+        >>> X, y = make_blobs(400, centers=centers, random_state=0)
+        >>> model = DDC(n_clusters=3, n_init=1, max_iter=200, random_state=0).fit(X[y < 3])
+        >>> model.partial_fit(X, new_clusters="auto").n_clusters_
+        4
+        """
+        if not hasattr(self, "modules_"):
+            return self.fit(X)
+        wanted = _checked_new_clusters(new_clusters)
+        with all_or_nothing(self):
+            source = self._source(X)
+            if not hasattr(self, "known_items_") or not hasattr(self, "setup_"):
+                raise ValueError(
+                    "The model was saved by an earlier version of ddclust, without what it needs to notice new kinds; fit it"
+                    " again to use partial_fit."
+                )
+            hidden, vote = self._hidden(self.modules_[0], source), self._vote(source)
+            confidence, contrast = vote[1].max(axis=1), contrasts(source)
+            known = self.known_items_
+            unlike = known.refused(confidence, hidden, contrast, REJECTED)
+            self.new_kinds_ = new_kinds(known.whitened(hidden), unlike, known.means, wanted)
+            n_before = int(getattr(self, "n_samples_seen_", len(self.labels_)))
+            for name in SNAPSHOTS:
+                self.__dict__.pop(name, None)  # of the fit
+            k = self.n_clusters_
+            if new_clusters is not None and self.new_kinds_.n_groups:
+                sure = ~known.refused(confidence, hidden, contrast, SURE)
+                self._grow(source, hidden, sure, self.new_kinds_)
+                vote = self._vote(source)
+                clusters = _new_members(vote[0].labels - k, self.new_kinds_)
+                new = clusters >= 0
+                self.known_items_ = known.with_clusters(
+                    hidden[new], clusters[new], vote[1].max(axis=1)[new], contrast[new], n_before=n_before
+                )
+            (self.labels_, self.agreement_), self.probabilities_ = vote
+            self.member_labels_ = np.stack([p.argmax(axis=1) for p in self._member_probabilities(source)])
+            if hasattr(self, "merge_tree_"):
+                self.fine_labels_ = self._fine_labels(source)
+            self.n_samples_seen_ = n_before + len(source)
+        if new_clusters is None and self.new_kinds_.n_groups:
+            warnings.warn(
+                f"{self.new_kinds_} They are in the nearest old clusters; new_clusters='auto' makes new ones of them.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _grow(
+        self, source: BatchSource, hidden: NDArray[np.float32], sure: NDArray[np.bool_], kinds: NewKinds
+    ) -> None:
+        """Give the network an output for each new kind, and train these outputs."""
+        if len(self.modules_) > 1:
+            raise ValueError(
+                f"partial_fit adds clusters to a single network, and of this model {len(self.modules_)} vote; fit it with"
+                " n_vote=1."
+            )
+        begun = time.perf_counter()
+        order, groups = self.cluster_orders_[0], self.cluster_groups_[0]
+        k, n_old, n_more = self.n_clusters_, len(order), kinds.n_groups
+        of_outputs = np.empty_like(groups)
+        of_outputs[order] = groups
+        module = grown(self.modules_[0], n_more)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        replayed = self.known_items_.drawn(max(REPLAYED // n_old, 50), seed)
+        anchors = np.zeros((len(hidden), k + n_more), dtype=np.float32)
+        anchors[sure, :k] = _assignments(self.modules_[0], hidden[sure], of_outputs)
+        for kind in range(n_more):
+            anchors[kinds.groups == kind] = np.eye(k + n_more, dtype=np.float32)[k + kind]
+        kept = np.pad(_assignments(self.modules_[0], replayed, of_outputs), ((0, 0), (0, n_more)))
+        white, n_neighbors = self.known_items_.whitened(hidden), min(NEIGHBORS, len(hidden) - 1)
+        near = nearest_neighbors(white, n_neighbors).indices if n_neighbors else None
+        augment = self.setup_.augment
+        copies = None if augment is None else hidden_copies(module, source, augment, seed)
+        rows = rows_of(replayed, kept, hidden, anchors, near, copies)
+        after = np.concatenate([of_outputs, k + np.arange(n_more)])
+        with own_threads(self.setup_.threads):
+            history, terms = trained_output(module, rows, after, n_old=n_old, seed=seed)
+        self.modules_ = [module]
+        self.cluster_orders_ = [np.concatenate([order, n_old + np.arange(n_more)])]
+        self.cluster_groups_ = [np.concatenate([groups, k + np.arange(n_more)])]
+        self.n_added_clusters_ = int(getattr(self, "n_added_clusters_", 0)) + n_more
+        self.setup_ = _grown_setup(self.setup_, n_more)
+        for name in ("merge_tree_", "fine_labels_"):
+            self.__dict__.pop(name, None)  # new clusters are no part of the tree
+        record = RunRecord(
+            0,
+            seed,
+            Outcome.BUDGET,
+            loss=sum(terms.values()),
+            terms=terms,
+            n_iter=history[-1]["iteration"],
+            clusters_used=k + n_more,
+            seconds=round(time.perf_counter() - begun, 3),
+            history=history,
+        )
+        self.runs_, self.voters_ = [record.public()], [0]
+        self.history_, self.n_iter_ = history, record.n_iter
+
     @classmethod
     def load(
         cls,
@@ -467,7 +607,7 @@ class DDC(NetworkClusterer):
 
     def predict_fine(self, X: Any) -> NDArray[np.int64]:
         """The best network's cluster of each item before merging, in the numbering of ``fine_labels_``."""
-        return next(self._fine_probabilities(self._source(X), 1)).argmax(axis=1)
+        return self._fine_labels(self._source(X))
 
     def score(self, X: Any, y: object = None) -> float:
         """Minus the loss of the best network on X, computed as runs are judged; higher is better.
@@ -710,6 +850,9 @@ class DDC(NetworkClusterer):
         if doubt is not None:
             say(doubt)
 
+    def _fine_labels(self, source: BatchSource) -> NDArray[np.int64]:
+        return next(self._fine_probabilities(source, 1)).argmax(axis=1)
+
     def _build(self) -> nn.Module:
         factory = resolved_network(self.network, self.item_shape_, getattr(self, "view_shapes_", None))
         return factory(input_shape(self.item_shape_), len(self.cluster_orders_[0]))
@@ -723,3 +866,42 @@ def _groups(tree: NDArray[np.float64] | None, setup: Setup) -> NDArray[np.int64]
     if tree is None or setup.n_final is None:
         return np.arange(setup.n_clusters)
     return merged_groups(tree, setup.n_final)
+
+
+def _checked_new_clusters(new_clusters: Any) -> int | None:
+    """The number of new clusters, None if it is to be found."""
+    if new_clusters is None or (isinstance(new_clusters, str) and new_clusters == AUTO):
+        return None
+    if isinstance(new_clusters, bool) or not isinstance(new_clusters, Integral) or new_clusters < 1:
+        raise ValueError(f"new_clusters={new_clusters!r} must be 'auto', a number of at least 1, or None.")
+    return int(new_clusters)
+
+
+def _assignments(
+    module: nn.Module, hidden: NDArray[np.float32], groups: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Soft assignments of hidden representations by the output layer of a network, not calibrated."""
+    head = head_of(module)
+    assert head is not None
+    with torch.inference_mode():
+        x = torch.from_numpy(hidden).to(head.output.weight)
+        return merged_assignments(head.output(x).softmax(dim=1).cpu().numpy(), groups)
+
+
+def _new_members(clusters: NDArray[np.int64], kinds: NewKinds) -> NDArray[np.int64]:
+    """Which new cluster each item is in, negative for none; one that has lost all its items has those of its kind."""
+    for kind in set(range(kinds.n_groups)) - set(clusters.tolist()):
+        clusters = np.where(kinds.groups == kind, kind, clusters)
+    return clusters
+
+
+def _grown_setup(setup: Setup, n_more: int) -> Setup:
+    """The setup with further clusters."""
+    loss = replace(setup.loss, cluster_sizes=None) if isinstance(setup.loss, DDCLoss) else setup.loss
+    return replace(
+        setup,
+        n_clusters=setup.n_clusters + n_more,
+        n_final=None if setup.n_final is None else setup.n_final + n_more,
+        fine=None if setup.fine is None else replace(setup.fine, n_groups=setup.fine.n_groups + n_more),
+        loss=loss,
+    )

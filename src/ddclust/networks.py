@@ -316,6 +316,18 @@ class ViewsNetwork(nn.Module):
         return hidden, logits
 
 
+def head_of(module: nn.Module) -> ClusteringHead | None:
+    """The head of one of the networks above; None of any other network.
+
+    Examples
+    --------
+    >>> head_of(MLP((20,), 3)).output.out_features, head_of(nn.Linear(2, 3))
+    (3, None)
+    """
+    inner = module.network if isinstance(module, ViewsNetwork) else module
+    return inner.head if isinstance(inner, (ConvNet, MLP, MultiViewNet)) else None
+
+
 def _as_images(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Flattened items in the layout of the network: vectors, or images as (n, channels, height, width)."""
     if len(shape) == 1:

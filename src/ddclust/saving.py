@@ -96,6 +96,8 @@ ATTRIBUTES = (
     Attribute("encoder", "encoder_", asdict, _encoder),
     Attribute("voters", "voters_", list, list),
     Attribute("runs", "runs_", list, list),
+    Attribute("n_added_clusters", "n_added_clusters_", int, int),
+    Attribute("n_samples_seen", "n_samples_seen_", int, int),
     Attribute("calibration", "calibration_", asdict, _calibration),
     Attribute("cluster_orders", "cluster_orders_", to_plain, _arrays),
     Attribute("cluster_groups", "cluster_groups_", to_plain, _arrays),
@@ -217,10 +219,11 @@ def _check_attributes(model: NetworkClusterer) -> None:
     if len(model.cluster_orders_) != n_members or len(model.cluster_groups_) != n_members:
         raise ValueError("cluster_orders, cluster_groups and voters differ in number.")
     n_final = getattr(model, "n_final", None)
-    k = len(model.cluster_orders_[0]) if n_final == "auto" else model.n_clusters
+    added = getattr(model, "n_added_clusters_", 0)  # by partial_fit
+    k = len(model.cluster_orders_[0]) if n_final == "auto" else model.n_clusters + added
     if any(len(order) != k or not _are_all_numbers(order) for order in model.cluster_orders_):
         raise ValueError("cluster_orders are not permutations of the clusters.")
-    wanted = model.n_clusters if n_final == "auto" else n_final or k
+    wanted = k if n_final is None else (model.n_clusters if n_final == "auto" else n_final) + added
     for group in model.cluster_groups_:
         used = np.unique(group)
         if len(group) != k or len(used) != wanted or not _are_all_numbers(used):

@@ -20,6 +20,9 @@ LEVELS = 1001  # quantiles of the training items that are kept
 # Added to every variance, as a share of the mean one. Any from 0.01 to 1 tells noise, plain images and letters from digits.
 SHRINKAGE = 0.1
 LEAST_VARIANCE = 1e-12
+# Draws in place of items are so much further from their means than Gaussian ones: items have longer tails. Of eight
+# digits, 99.3 % then kept their clusters in the worst of four cases instead of 99.0 %.
+SPREAD = 1.5
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,62 @@ class KnownItems:
         )
         return replace(unranked, rank=quantiles(unranked._lowest_rank(confidence, distance, contrast)))
 
+    def whitened(self, hidden: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Hidden representations in the space of the means, where the items of an output have unit variance."""
+        return hidden.astype(np.float64) @ self.whitening.astype(np.float64)
+
+    def drawn(self, n_each: int, seed: int) -> NDArray[np.float32]:
+        """Hidden representations that items of the fit might have: for each output so many, from its Gaussian."""
+        # The columns of the whitening matrix are orthogonal directions, divided by the root of their shrunken variance.
+        W = self.whitening.astype(np.float64)
+        shrunken = 1 / np.maximum(np.square(W).sum(axis=0), LEAST_VARIANCE)  # (d,)
+        mean_variance = shrunken.mean() / (1 + SHRINKAGE)
+        variances = np.maximum(shrunken - SHRINKAGE * mean_variance, 0)
+        back = W.T * shrunken[:, None]  # the inverse of W
+        rng = np.random.default_rng(seed)
+        centres = np.repeat(self.means.astype(np.float64), n_each, axis=0)
+        noise = SPREAD * rng.normal(size=centres.shape) * np.sqrt(variances / shrunken)
+        return ((centres + noise) @ back).astype(np.float32)
+
+    def with_clusters(
+        self,
+        hidden: NDArray[np.float32],
+        clusters: NDArray[np.int64],
+        confidence: NDArray[np.float32],
+        contrast: NDArray[np.float32],
+        *,
+        n_before: int,
+    ) -> Self:
+        """The same with further outputs, whose items are known from now on.
+
+        Parameters
+        ----------
+        hidden : ndarray of shape (n_samples, d)
+            Of items of the further outputs.
+        clusters : ndarray of shape (n_samples,)
+            Which of these outputs each item has, from 0; each has at least one.
+        confidence, contrast : ndarray of shape (n_samples,)
+        n_before : int
+            How many items the quantiles are of so far.
+        """
+        white, sizes = self.whitened(hidden), np.bincount(clusters)
+        own = np.stack([white[clusters == cluster].mean(axis=0) for cluster in range(len(sizes))])
+        # Of the mean without the item, as items of the fit are measured by means of others.
+        distance = np.linalg.norm(white - own[clusters], axis=1)
+        distance *= (sizes / np.maximum(sizes - 1, 1))[clusters]
+
+        def joined(quantiles: NDArray[np.float32], values: NDArray[np.floating]) -> NDArray[np.float32]:
+            return _joined_quantiles(quantiles, n_before, values)
+
+        larger = replace(
+            self,
+            means=np.concatenate([self.means, own.astype(np.float32)]),
+            confidence=joined(self.confidence, confidence),
+            distance=joined(self.distance, distance),
+            contrast=joined(self.contrast, contrast),
+        )
+        return replace(larger, rank=joined(self.rank, larger._lowest_rank(confidence, distance, contrast)))
+
     def refused(
         self,
         confidence: NDArray[np.floating],
@@ -149,6 +208,18 @@ def contrast_of(x: Tensor) -> NDArray[np.float32]:
     values = x.cpu().numpy().astype(np.float64)
     values = values.reshape(len(values), 1 if values.ndim < 3 else values.shape[1], -1)  # (n, channels, ...)
     return values.std(axis=2).mean(axis=1).astype(np.float32)
+
+
+def _joined_quantiles(
+    quantiles: NDArray[np.float32], n_before: int, values: NDArray[np.floating]
+) -> NDArray[np.float32]:
+    """The quantiles of n items, of which there are only these quantiles, together with further values."""
+    found = np.concatenate([quantiles, values])
+    weights = np.concatenate([np.full(LEVELS, n_before / LEVELS), np.ones(len(values))])
+    order = np.argsort(found, kind="stable")
+    below = np.cumsum(weights[order]) - weights[order] / 2
+    levels = np.linspace(below[0], below[-1], LEVELS)
+    return np.interp(levels, below, found[order]).astype(np.float32)
 
 
 def _share_up_to(quantiles: NDArray[np.float32], values: NDArray[np.floating]) -> NDArray[np.float64]:

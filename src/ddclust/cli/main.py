@@ -25,10 +25,11 @@ from ddclust.cli.printing import PrintableStream
 from ddclust.cli.report import report
 from ddclust.cli.runs import runs
 from ddclust.cli.scan import scan
+from ddclust.cli.update import update
 from ddclust.progress import TolerantStream, wrapped
 
 SECTIONS = {
-    "Cluster": (fit, resume, runs, scan),
+    "Cluster": (fit, resume, runs, scan, update),
     "Look at the result": (report, explain, predict),
     "Compare": (evaluate, compare),
     "Data": (datasets,),
