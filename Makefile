@@ -100,7 +100,7 @@ $(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.release: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(INSTALL) ".[release]"
+	$(INSTALL) --editable ".[release]"
 	touch $@
 
 clean:
