@@ -2,8 +2,9 @@
 Which results to trust
 ======================
 
-The confidence of an item is calibrated by the agreement of the runs, without labels. So it can say beforehand how many errors are left if only the most
-certain items are kept. The known classes show how far that holds here.
+The confidence of an item is calibrated by the agreement of the runs, without labels. It says beforehand how many errors to expect if only the most
+certain items are kept, and the known classes show how many there are. Here there are more than expected: runs that share errors confirm each other,
+and nothing but classes can show that. So compare with a few known items before you rely on it.
 """
 
 from ddclust import DDC, expected_calibration_error, load_data

@@ -2,7 +2,7 @@
 Texts
 =====
 
-A list of texts is all that is needed. Here they are the paragraphs of manuals that come with Python; words become TF-IDF vectors of their stems. The
+A list of texts is all that is needed. Here they are the documentation of functions of SciPy, PyTorch and Matplotlib; words become TF-IDF vectors of their stems. The
 figure has the words that speak most for each cluster.
 """
 
