@@ -17,12 +17,14 @@ ABOUT = """`python -m lab run encoded`. **These are not results from scratch**: 
 meaning of words or with the classes of photographs. They are kept apart from all tables above, and every method below gets the
 same features, rows of unit length.
 
-- *DDC by default* is what `DDC(n_clusters, encoder=...)` does; label-free is the run with the lowest loss. {runs} runs of
-  {iterations:,} iterations.
+- *DDC by default* is what `DDC(n_clusters, encoder=...)` does, but in {runs} runs of {iterations:,} iterations (the default is 4
+  of 3,500); label-free is the run with the lowest loss.
 - *k-means* has ten starts for each seed; label-free is the lowest inertia.
-- *UMAP + Gaussian mixture* reduces to as many dimensions as there are classes ({n_neighbors} neighbours, no least distance), with
-  a mixture of full covariances; label-free is the clustering that agrees most with the others.
-- The defaults for features were chosen on {development}, with classes in sight; [docs/defaults.md](docs/defaults.md) says how.
+- The defaults for features were chosen on {development}, with classes in sight;
+  [docs/defaults.md](docs/defaults.md) says how.
+"""
+ABOUT_UMAP = """- *UMAP + Gaussian mixture* reduces to as many dimensions as there are classes ({n_neighbors} neighbours, no least distance),
+  with a mixture of full covariances; label-free is the clustering that agrees most with the others.
 """
 
 
@@ -37,9 +39,10 @@ def encoded_section(place: Place) -> Iterable[str]:
     yield ABOUT.format(
         runs=fits["protocol"]["params"]["n_init"],
         iterations=max(run["n_iter"] for run in fits["repetitions"][0]["runs"]),
-        n_neighbors=20 if maps is None else maps["protocol"]["options"]["n_neighbors"],
         development=", ".join(_in_words(data) for data in DEVELOPMENT),
     )
+    if maps is not None:
+        yield ABOUT_UMAP.format(**maps["protocol"]["options"])
     header = ("data and features", "method", "label-free: NMI, ACC", "mean ± sd: NMI, ACC", "n", "from")
     yield table(header, [_row(one, place) for one in results.values()])
 
