@@ -24,10 +24,8 @@ from ddclust.storage.limits import Budget
 
 DELIMITERS = ",;\t"
 CHUNK_CELLS = 1_000_000
-WORD_BYTES, WORDS_AT_ONCE = (
-    150,
-    10_000,
-)  # what a word takes beside its characters, and how often they are counted
+WORD_BYTES = 150  # what a word takes beside its characters
+WORDS_AT_ONCE = 10_000  # after so many new words they are counted
 ENCODINGS = {UTF_16: "the encoding UTF-16", WINDOWS: "the encoding Windows-1252"}
 
 
