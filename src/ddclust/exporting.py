@@ -128,9 +128,7 @@ def write_onnx(path: str | os.PathLike[str], model: ExportedModel, shapes: Seque
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
-        raise MissingOnnxError(
-            f'ONNX files need the package {error.name!r}, which is not installed: pip install "ddclust[onnx]".'
-        ) from error
+        raise MissingOnnxError(f"ONNX files need {error.name}; run: pip install onnx onnxscript.") from error
     with _quiet_exporter():
         program = torch.onnx.export(
             model,

@@ -36,6 +36,6 @@ def _client() -> Any:
         import huggingface_hub
     except ImportError as error:
         raise MissingHubError(
-            'The Hugging Face hub needs huggingface_hub, which is not installed: pip install "ddclust[hub]".'
+            "The Hugging Face hub needs huggingface_hub; run: pip install huggingface_hub."
         ) from error
     return huggingface_hub
