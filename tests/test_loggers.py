@@ -175,7 +175,7 @@ class TestMLflow:
 def test_what_is_missing_is_named_before_the_fit(logger, arguments, package, monkeypatch):
     for name in (package, f"torch.utils.{package}"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=f'pip install "ddclust\\[{package}\\]"'):
+    with pytest.raises(ImportError, match=f'pip install "\\.\\[{package}\\]"'):
         logger(*arguments)
 
 

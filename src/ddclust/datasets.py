@@ -66,6 +66,7 @@ def load(
     kinds: Mapping[str, str] | None = None,
     max_bytes: float | None = None,
     photo_side: int | None = None,
+    likely_id: str | None = None,
     verbose: bool = False,
 ) -> Bunch:
     """Load a named data set, a file or a folder.
@@ -99,6 +100,8 @@ def load(
         no harm. By default 4 GiB, or half of the machine's memory if that is less. A ``.npy`` file may be of any size.
     photo_side : int, optional
         The side for images in colour instead of 32, if an encoder will see them.
+    likely_id : str, optional
+        The column with the items' names, if there is one of that name and ``id_column`` is not given.
     verbose : bool, default=False
         Show progress if reading takes more than two seconds.
 
@@ -128,6 +131,7 @@ def load(
         max_bytes,
         kinds or None,
         photo_side,
+        likely_id,
     )
     if str(data) in NAMED:
         options.refuse_all_but(set(), f"the named data set {str(data)!r}")

@@ -16,6 +16,8 @@ from ddclust.data.items import SparseItems
 from ddclust.data.readers.bunch import make_bunch
 from ddclust.data.readers.images import in_layout, is_image_file, read_images
 from ddclust.data.tables import Columns, Table
+from ddclust.data.tables.guess import is_called_id
+from ddclust.data.tables.kinds import LeftOutColumn
 from ddclust.data.text import StemVectorizer
 from ddclust.datasets import NAMED, DataError, load
 
@@ -91,6 +93,7 @@ def load_for(
         value_columns=_value_columns(model, data),
         kinds=_kinds(model, data),
         max_bytes=max_bytes,
+        likely_id=_naming_column(model),
         verbose=verbose,
     )
     bunch.data = in_layout(bunch.data, model.raw_shape)
@@ -209,6 +212,16 @@ def _value_columns(model: NetworkClusterer, data: str | os.PathLike[str]) -> lis
     if str(data) in NAMED or not hasattr(model, "feature_names_in_") or not is_table(data):
         return None
     return list(_kinds(model, data) or model.feature_names_in_.tolist())
+
+
+def _naming_column(model: NetworkClusterer) -> str | None:
+    """The column by which the items of a fit on a mixed table were named, if there was one.
+
+    It is the first that is called an id; :func:`ddclust.data.readers.columns.naming_column` chose it.
+    """
+    columns = model.columns_.described if hasattr(model, "columns_") else ()
+    left_out = (column for column in columns if column.kind == LeftOutColumn.kind and not column.gaps)
+    return next((column.name for column in left_out if is_called_id(column.name)), None)
 
 
 def _kinds(model: NetworkClusterer, data: str | os.PathLike[str]) -> dict[str, str] | None:

@@ -75,7 +75,7 @@ def test_a_single_voter_is_left_as_it_is(rng):
 def test_nothing_to_vote_on():
     with pytest.raises(ValueError, match="no labels"):
         majority_vote([])
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="2 and 1 items; give labels of the same items"):
         majority_vote([[0, 1], [0]])
 
 

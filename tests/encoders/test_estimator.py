@@ -215,5 +215,5 @@ def test_a_model_says_what_it_misses(texts, known_vowels, tmp_path, monkeypatch)
     monkeypatch.setattr("ddclust.encoders.named.is_installed", lambda name: False)
     model = two_clusters(known_vowels).fit(texts)
     model.encoder, model.encoder_ = "auto", FittedEncoder("static", "texts", "0123")
-    with pytest.raises(EncoderError, match=r"pip install \"ddclust\[static\]\""):
+    with pytest.raises(EncoderError, match=r"pip install \"\.\[static\]\""):
         model.predict(texts)

@@ -313,6 +313,7 @@ def test_parameters_of_0_1_are_translated():
             selection=Selection(),
             max_iter=60,
             random_state=0,
+            language="english",
             verbose=False,
         ).get_params()
     )
@@ -330,6 +331,7 @@ def test_parameters_of_0_1_are_translated():
             learning_rate=CosineRate(1e-3),
             early_stopping=EarlyStopping(5, 1e-2),
             random_state=0,
+            language="english",
             verbose=False,
         ).get_params()
     )

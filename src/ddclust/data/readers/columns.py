@@ -35,7 +35,9 @@ class ColumnRoles:
         self.guessed_id = None
         if self.id is None:
             candidates = [
-                i for i, name in enumerate(columns) if name.lower() == ID_COLUMN or name in INDEX_COLUMNS
+                i
+                for i, name in enumerate(columns)
+                if name.lower() == ID_COLUMN or name in (*INDEX_COLUMNS, options.likely_id)
             ]
             free = (i for i in candidates if i != self.truth and i not in self.text)
             self.id = self.guessed_id = next(free, None)

@@ -13,7 +13,7 @@ from ddclust.storage.limits import Budget
 
 COLUMN_OPTIONS = frozenset({"text_column", "id_column", "truth_column"})
 TABLE_OPTIONS = COLUMN_OPTIONS | {"value_columns", "drop_columns", "kinds"}
-GENERAL_OPTIONS = frozenset({"verbose", "max_bytes", "photo_side"})  # never refused
+GENERAL_OPTIONS = frozenset({"verbose", "max_bytes", "photo_side", "likely_id"})  # never refused
 
 
 def budget_of(path: Path, max_bytes: float | None = None) -> Budget:
@@ -36,6 +36,7 @@ class ReadOptions:
     max_bytes: float | None = None
     kinds: Mapping[str, str] | None = None
     photo_side: int | None = None
+    likely_id: str | None = None
 
     def budget(self, path: Path) -> Budget:
         """The memory that reading the file or folder may take."""
