@@ -98,7 +98,8 @@ def test_a_data_file_that_shrinks_during_a_fit_is_named_and_nothing_is_lost(tmp_
     while process.poll() is None and not list((tmp_path / "run" / "checkpoints").glob("run-*")):
         time.sleep(0.05)
     os.truncate(tmp_path / "x.npy", 1000)
-    assert process.communicate(timeout=120)[1] == (
+    # Where a worker has died, loky's tracker of semaphores may add a warning.
+    assert process.communicate(timeout=240)[1].startswith(
         f"Error: {str(tmp_path / 'x.npy')!r} shrank from 160,128 to 1,000 bytes while it was in use; restore it and start again.\n"
     )
     assert process.returncode == 2

@@ -30,7 +30,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # docstrings name the types
 autodoc_member_order = "bysource"
 # Those of scikit-learn, whose documentation refers to pages of its own.
-OTHERS = "get_metadata_routing set_fit_request set_predict_request set_score_request set_output get_params set_params"
+OTHERS = "get_metadata_routing set_fit_request set_partial_fit_request set_predict_request set_score_request set_output get_params set_params"
 autodoc_default_options = {"exclude-members": ",".join(OTHERS.split())}
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False

@@ -209,6 +209,7 @@ def test_sparse_data(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_killed_and_started_again_it_ends_the_same(tmp_path):
     command = [Path(sys.executable).parent / "ddclust", "compare", "circles", "-k", "2", "--out"]
     options = ["--methods", "ddc", "--runs", "1", "--max-iter", "400", "-q"]
