@@ -325,21 +325,34 @@ def labels_table(
     probabilities: NDArray,
     cluster_names: dict[int, str] | None = None,
 ) -> str:
-    """CSV text with the item, its cluster, the confidence (the largest soft assignment) and the agreement of the runs.
+    """CSV text of :func:`labels_columns`; cells are empty where there is nothing to say."""
+    columns = labels_columns(item_names, vote, probabilities, cluster_names)
+    for share in ("confidence", "agreement"):
+        columns[share] = map(_share_cell, columns[share])
+    return csv_text(tuple(columns), zip(*columns.values(), strict=True))
 
-    Cells are empty where there is nothing to say: the confidence of an item that was refused, the agreement of a single run.
-    If clusters have names, these are the last column, which is empty for clusters without one.
+
+def labels_columns(
+    item_names: Sequence[str],
+    vote: Vote,
+    probabilities: NDArray,
+    cluster_names: dict[int, str] | None = None,
+) -> dict[str, Iterable[Any]]:
+    """Columns with the item, its cluster, the confidence (the largest soft assignment) and the agreement of the runs.
+
+    The confidence of an item that was refused is NaN, as is the agreement of a single run. If clusters have names, these are the
+    last column, which is empty for clusters without one.
     """
     confidence = np.where(vote.labels == REFUSED, np.nan, probabilities.max(axis=1))
     columns: dict[str, Iterable[Any]] = {
         "item": item_names,
         "cluster": vote.labels.tolist(),
-        "confidence": map(_share_cell, confidence.tolist()),
-        "agreement": map(_share_cell, vote.agreement.tolist()),
+        "confidence": confidence.tolist(),
+        "agreement": vote.agreement.tolist(),
     }
     if cluster_names is not None:
         columns["name"] = [cluster_names.get(cluster, "") for cluster in vote.labels.tolist()]
-    return csv_text(tuple(columns), zip(*columns.values(), strict=True))
+    return columns
 
 
 def _share_cell(share: float) -> str:

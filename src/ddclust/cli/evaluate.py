@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from ddclust.cli.options import MAX_BYTES, OUTPUT, Row, SectionCommand, json_option, with_rows
-from ddclust.cli.printing import print_json, print_note, print_table, score_cells
+from ddclust.cli.options import MAX_BYTES, OUTPUT, Row, SectionCommand, json_option, quiet_option, with_rows
+from ddclust.cli.printing import numbers, print_json, print_note, print_table, score_cells
 
 
 @click.command(cls=SectionCommand, short_help="Compare clusters with known classes.")
@@ -27,9 +26,16 @@ from ddclust.cli.printing import print_json, print_note, print_table, score_cell
     "--kmeans", is_flag=True, help="Also evaluate k-means on the same data; TRUTH must hold the data."
 )
 @with_rows(MAX_BYTES)
+@quiet_option("No notes.")
 @json_option("the scores")
 def evaluate(
-    labels: str, truth: str, column: str | None, kmeans: bool, max_bytes: float | None, as_json: bool
+    labels: str,
+    truth: str,
+    column: str | None,
+    kmeans: bool,
+    max_bytes: float | None,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Compare clusters with known classes, by accuracy (ACC) and normalised mutual information (NMI).
 
@@ -53,12 +59,12 @@ def evaluate(
     is_label_file = is_table(truth) and not truth.lower().removesuffix(".gz").endswith((".parquet", ".jsonl"))
     bunch = None
     if truth in NAMED or Path(truth).is_dir() or (is_table(truth) and not is_label_file) or kmeans:
-        bunch = load(truth, truth_column=column, max_bytes=max_bytes, verbose=True)
+        bunch = load(truth, truth_column=column, max_bytes=max_bytes, verbose=not quiet)
         expected, names = bunch.target, bunch.item_names
     else:
         classes = read_labels(truth, column, max_bytes=max_bytes)
         expected, names = classes.labels, classes.item_names
-        if classes.guessed_column is not None:
+        if classes.guessed_column is not None and not quiet:
             print_note(
                 f"The known classes are the last column, {classes.guessed_column!r}; --column names another."
             )
@@ -73,7 +79,8 @@ def evaluate(
         expected = truth_of(found_names, names, expected, truth)
     confidence, assigned = read.confidence, found.astype(str) != str(REFUSED)
     if not assigned.all() and len(expected) == len(found):
-        print_note(f"{(~assigned).sum():,} of {len(found):,} items were refused and are left out.")
+        if not quiet:
+            print_note(f"{(~assigned).sum():,} of {len(found):,} items were refused and are left out.")
         expected, found = np.asarray(expected)[assigned], found[assigned]
         confidence = None if confidence is None else confidence[assigned]
     ece = [] if confidence is None else ["ECE"]
@@ -86,11 +93,6 @@ def evaluate(
         rows.append(("k-means", *score_cells(bunch.target, clusters), *("-" for _ in ece)))
     header = ("ACC", "NMI", *ece)
     if as_json:
-        print_json({name: _numbers(header, cells) for name, *cells in rows})
+        print_json({name: numbers(header, cells) for name, *cells in rows})
     else:
         print_table(("", *header), rows)
-
-
-def _numbers(header: Sequence[str], cells: Sequence[str]) -> dict[str, float | None]:
-    """Scores by name; None for those that there are not."""
-    return {name: None if cell == "-" else float(cell) for name, cell in zip(header, cells, strict=True)}

@@ -21,6 +21,7 @@ from ddclust.cli.options import (
     SectionCommand,
     SectionOption,
     out_option,
+    quiet_option,
     with_rows,
 )
 from ddclust.cli.printing import printable, warnings_as_lines
@@ -48,8 +49,15 @@ if TYPE_CHECKING:
 )
 @with_rows(*COLUMN_ROWS, replace(MODEL_TABLE["device"], section=OUTPUT))
 @out_option("Folder for the result.  [default: FOLDER-explanation]")
+@quiet_option("No progress and no notes.")
 def explain(
-    folder: Path, data: str | None, items: str | None, out: Path | None, device: str, **options: Any
+    folder: Path,
+    data: str | None,
+    items: str | None,
+    out: Path | None,
+    quiet: bool,
+    device: str,
+    **options: Any,
 ) -> None:
     """Show what decides the clusters of items."""
     refuse_existing(out)
@@ -62,7 +70,7 @@ def explain(
         options = {
             name: run["options"].get(name) if value is None else value for name, value in options.items()
         }
-    model, bunch = load_model_and_data(folder, data, options, device)
+    model, bunch = load_model_and_data(folder, data, options, device, quiet=quiet)
     import numpy as np
 
     from ddclust.choosing.certainty import most_certain_items

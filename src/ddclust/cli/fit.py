@@ -25,13 +25,24 @@ from ddclust.cli.options import (
     Row,
     SectionCommand,
     SectionOption,
+    json_option,
     model_of,
     out_option,
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import description_of, print_columns, print_summary, printable, warnings_as_lines
+from ddclust.cli.printing import (
+    columns_of,
+    description_of,
+    print_columns,
+    print_json,
+    print_summary,
+    printable,
+    summary_of,
+    warnings_as_lines,
+)
 from ddclust.cli.report import write_report
+from ddclust.cli.runs import runs_in
 
 if TYPE_CHECKING:
     from ddclust.data.links import Links
@@ -101,12 +112,15 @@ FIT_ROWS = {
     help="Only read DATA, and show the parameters and about how long the fit would take.",
 )
 @quiet_option("No progress and no summary.")
-def fit(data: str, out: Path | None, force: bool, dry_run: bool, quiet: bool, **options: Any) -> None:
+@json_option("the runs and clusters, or what --dry-run shows,")
+def fit(
+    data: str, out: Path | None, force: bool, dry_run: bool, quiet: bool, as_json: bool, **options: Any
+) -> None:
     """Cluster DATA and keep the results in a folder."""
     from ddclust.results import is_unfinished, refuse_to_replace
 
     if dry_run:
-        _show_plan(data, options, quiet=quiet)
+        _show_plan(data, options, quiet=quiet, as_json=as_json)
         return
     out = unused(folder_for(data, "clusters")) if out is None else out
     if out.is_file():
@@ -119,14 +133,15 @@ def fit(data: str, out: Path | None, force: bool, dry_run: bool, quiet: bool, **
         )
     else:
         refuse_existing(out, ", or replace its results by --force")
-    _train(out, data, options, quiet=quiet, replaces=force)
+    _train(out, data, options, quiet=quiet, as_json=as_json, replaces=force)
 
 
 @click.command(cls=SectionCommand, short_help="Go on with a fit that was stopped or killed.")
 @FOLDER
 @with_rows(MAX_BYTES)
 @quiet_option("No progress and no summary.")
-def resume(folder: Path, quiet: bool, max_bytes: float | None) -> None:
+@json_option("the runs and clusters")
+def resume(folder: Path, quiet: bool, as_json: bool, max_bytes: float | None) -> None:
     """Go on with the fit in FOLDER that was stopped or killed.
 
     The result is the same as if the fit had not been interrupted.
@@ -135,18 +150,31 @@ def resume(folder: Path, quiet: bool, max_bytes: float | None) -> None:
 
     run = read_run(folder)
     if not is_unfinished(folder):
-        click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.")
+        click.echo(f"The fit in {str(folder)!r} is complete; there is nothing to go on with.", err=as_json)
+        if as_json:
+            print_json(runs_in(folder, run))
         return
     options = with_max_bytes(_stored_options(run, folder), max_bytes)
-    _train(folder, data_argument(run), options, quiet=quiet, begun=run)
+    _train(folder, data_argument(run), options, quiet=quiet, as_json=as_json, begun=run)
 
 
-def _show_plan(data: str, options: dict[str, Any], *, quiet: bool) -> None:
+def _show_plan(data: str, options: dict[str, Any], *, quiet: bool, as_json: bool) -> None:
     """Print what a fit would do, and about how long it would take."""
     bunch = load_data(data, options, quiet=quiet)
     _links(options, bunch.item_names)
     with warnings_as_lines(bunch.feature_names):
         estimate = model_of(options).estimate(bunch.data)
+    if as_json:
+        print_json(
+            {
+                "data": bunch.name,
+                "items": len(bunch.item_names),
+                "columns": columns_of(bunch.data, options["language"]),
+                "setup": estimate.setup.to_dict(),
+                "seconds": estimate.seconds,
+            }
+        )
+        return
     click.echo(f"{printable(bunch.name)}: {description_of(bunch.data)}\n")
     if print_columns(bunch.data, options["language"]):
         click.echo()
@@ -182,6 +210,7 @@ def _train(
     options: dict[str, Any],
     *,
     quiet: bool,
+    as_json: bool,
     begun: RunFile | None = None,
     replaces: bool = False,
 ) -> None:
@@ -218,7 +247,13 @@ def _train(
         names = proposed_names(model, items, bunch.item_names)
         complete = results.write_results(out, model, bunch.item_names, names, run)
     page = write_report(out, model, bunch, run) if options["report"] else None
-    if not quiet:
+    if as_json:
+        print_json(
+            runs_in(out, results.read_run(out))
+            | summary_of(model, bunch.target, names)
+            | {"results": out, "report": page}
+        )
+    elif not quiet:
         print_summary(model, bunch.target, names)
         click.echo(f"\nResults: {printable(out)}/")
         if page is not None:

@@ -29,20 +29,22 @@ def load_data(data: str, options: Mapping[str, Any], *, quiet: bool = False) -> 
 
 
 def load_model_and_data(
-    folder: Path, data: str | Sequence[str], options: Mapping[str, Any], device: str
+    folder: Path, data: str | Sequence[str], options: Mapping[str, Any], device: str, *, quiet: bool
 ) -> tuple[DDC, Bunch]:
     """The model in a result or model folder, and data in the form that it expects; several are files or texts."""
     from ddclust.reading import is_table, load_for
     from ddclust.results import RUN_FILE, open_model, read_run
 
     model = open_model(folder, device=device)
+    if quiet:
+        model.set_params(verbose=False)
     parameters = data_parameters(options)
     data = data[0] if not isinstance(data, str) and len(data) == 1 else data
     if model.is_of_texts and isinstance(data, str) and is_table(data) and (folder / RUN_FILE).exists():
         parameters = data_parameters({"text": read_run(folder)["options"].get("text")}) | parameters
     with warnings_as_lines():
-        bunch = load_for(model, data, **parameters, verbose=True)
-    print_notes(bunch, quiet=False)
+        bunch = load_for(model, data, **parameters, verbose=not quiet)
+    print_notes(bunch, quiet=quiet)
     return model, bunch
 
 

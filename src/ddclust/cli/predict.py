@@ -19,10 +19,12 @@ from ddclust.cli.options import (
     Number,
     Row,
     SectionCommand,
+    json_option,
     out_option,
+    quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import print_data, printable, warnings_as_lines
+from ddclust.cli.printing import json_text, print_data, printable, warnings_as_lines
 
 
 @click.command(
@@ -46,8 +48,10 @@ from ddclust.cli.printing import print_data, printable, warnings_as_lines
     ),
     replace(MODEL_TABLE["device"], section=OUTPUT),
 )
-@out_option("A .csv file for the result.  [default: standard output]")
+@out_option("A .csv file for the result, or a .json file with --json.  [default: standard output]")
 @NAMES
+@quiet_option("No progress and no notes.")
+@json_option("the items")
 def predict(
     folder: Path,
     data: tuple[str, ...],
@@ -55,20 +59,29 @@ def predict(
     names: Path | None,
     device: str,
     reject: float | None,
+    quiet: bool,
+    as_json: bool,
     **options: Any,
 ) -> None:
     """Assign new items with a fitted model."""
     refuse_existing(out)
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"There is no folder {str(out.parent)!r} for {out.name!r}; make it first.")
-    from ddclust.results import labels_table, names_of_clusters
+    from ddclust.results import labels_columns, labels_table, names_of_clusters
     from ddclust.storage.atomic import write_file
 
-    model, bunch = load_model_and_data(folder, data, options, device)
+    model, bunch = load_model_and_data(folder, data, options, device, quiet=quiet)
     cluster_names = names_of_clusters(folder, names, model)
     with warnings_as_lines(item_names=bunch.item_names):
         vote, probabilities = model.vote(bunch.data, reject=reject)
-    table = labels_table(bunch.item_names, vote, probabilities, cluster_names)
+    found = (bunch.item_names, vote, probabilities, cluster_names)
+    if as_json:
+        columns = labels_columns(*found)
+        table = json_text(
+            [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        )
+    else:
+        table = labels_table(*found)
     if out is None:
         print_data(table)
     else:

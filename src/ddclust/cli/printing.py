@@ -143,6 +143,18 @@ def description_of(data: Any) -> str:
     return f"{data.shape[0]:,} items of {shape} values" + (", sparse" if hasattr(data, "indptr") else "")
 
 
+COLUMN_HEADER = ("column", "kind", "what is done", "gaps")
+
+
+def columns_of(data: Any, language: str) -> list[dict[str, Any]] | None:
+    """What the columns of a table are taken for, as JSON has it; None of data of plain numbers."""
+    from ddclust.data.tables import Columns, Table
+
+    if not isinstance(data, Table):
+        return None
+    return [dict(zip(COLUMN_HEADER, row, strict=True)) for row in Columns.of(data, language).rows()]
+
+
 def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
     """Print what the columns of a table are taken for, if it has more than plain numbers; gives whether it has."""
     from ddclust.data.tables import Columns, Table
@@ -151,7 +163,7 @@ def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
         return False
     columns = Columns.of(data, language)
     rows = columns.rows()
-    print_table(("column", "kind", "what is done", "gaps"), rows[:SHOWN_COLUMNS], left=True, err=err)
+    print_table(COLUMN_HEADER, rows[:SHOWN_COLUMNS], left=True, err=err)
     if len(rows) > SHOWN_COLUMNS:
         click.echo(f"... and {len(rows) - SHOWN_COLUMNS:,} more columns", err=err)
     if {column.kind for column in columns.used} == {"text"}:
@@ -163,8 +175,22 @@ def print_columns(data: Any, language: str, *, err: bool = False) -> bool:
 
 
 def print_json(content: object) -> None:
-    """Print JSON for other programs. What is no number in JSON, NaN and infinities, is null."""
-    print_data(json.dumps(_without_nan(content), indent=1, default=_plain) + "\n")
+    """Print JSON for other programs."""
+    print_data(json_text(content))
+
+
+def json_text(content: object) -> str:
+    """JSON for other programs. What is no number in JSON, NaN and infinities, is null.
+
+    Examples
+    --------
+    >>> print(json_text([math.nan, 0.5]), end="")
+    [
+     null,
+     0.5
+    ]
+    """
+    return json.dumps(_without_nan(content), indent=1, default=_plain) + "\n"
 
 
 def _without_nan(value: Any) -> Any:
@@ -220,36 +246,46 @@ def print_runs(records: Sequence[dict[str, Any]], voters: Sequence[int]) -> None
     )
 
 
-def print_summary(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -> None:
-    """Print the runs and the clusters of a fitted model, and its scores if classes are known."""
+def summary_of(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -> dict[str, Any]:
+    """The clusters of a fitted model, and its scores if classes are known, as JSON has them."""
     import numpy as np
 
+    measures = {"confidence": model.probabilities_.max(axis=1), "agreement": model.agreement_}
+    sizes = np.bincount(model.labels_, minlength=model.n_clusters_).tolist()
+    clusters = [
+        {"cluster": i, "items": size}
+        | {name: float(x[model.labels_ == i].mean()) if size else math.nan for name, x in measures.items()}
+        | {"name": names.get(i)}
+        for i, size in enumerate(sizes)
+    ]
+    scores = None if truth is None else numbers(("ACC", "NMI"), score_cells(truth, model.labels_))
+    return {"clusters": clusters, "scores": scores}
+
+
+def print_summary(model: DDC, truth: NDArray | None, names: Mapping[int, str]) -> None:
+    """Print the runs and the clusters of a fitted model, and its scores if classes are known."""
+    summary = summary_of(model, truth, names)
     print_runs(model.runs_, model.voters_)
-    measures = (model.probabilities_.max(axis=1), model.agreement_)
-    sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
     click.echo()
+    header = ("cluster", "items", "confidence", "agreement", "name")
     print_table(
-        ("cluster", "items", "confidence", "agreement", "name"),
-        [
-            (
-                i,
-                f"{size:,}",
-                *((mean_cell(x[model.labels_ == i]) for x in measures) if size else "--"),
-                printable(names.get(i, "-")),
-            )
-            for i, size in enumerate(sizes)
-        ],
-        left=("name",),
+        header, [[_cell(cluster[name]) for name in header] for cluster in summary["clusters"]], left=("name",)
     )
     if truth is not None:
-        accuracy, information = score_cells(truth, model.labels_)
+        accuracy, information = map(_cell, summary["scores"].values())
         click.echo(f"\nAgainst the known classes (never used in training): ACC {accuracy}, NMI {information}")
 
 
-def mean_cell(shares: NDArray) -> str:
-    """The mean as text, "-" if there is none, as of the agreement of a single run."""
-    mean = float(shares.mean())
-    return "-" if math.isnan(mean) else f"{mean:.3f}"
+def _cell(value: Any) -> str:
+    """A value of a summary as text, "-" if there is none, as of the agreement of a single run."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+
+
+def numbers(header: Sequence[str], cells: Sequence[str]) -> dict[str, float | None]:
+    """Scores by name; None for those that there are not."""
+    return {name: None if cell == "-" else float(cell) for name, cell in zip(header, cells, strict=True)}
 
 
 def score_cells(truth: NDArray, labels: NDArray, confidence: NDArray | None = None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import click
 
 from ddclust.cli.errors import USAGE_ERROR, one_sentence
 from ddclust.cli.inputs import load_data, with_max_bytes
-from ddclust.cli.options import FOLDER, MAX_BYTES, NAMES, SectionCommand, with_rows
+from ddclust.cli.options import FOLDER, MAX_BYTES, NAMES, SectionCommand, quiet_option, with_rows
 from ddclust.cli.printing import print_warning, printable
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 @click.argument("data", required=False)
 @with_rows(MAX_BYTES)
 @NAMES
-def report(folder: Path, data: str | None, names: Path | None, max_bytes: float | None) -> None:
+@quiet_option("No progress and no notes.")
+def report(folder: Path, data: str | None, names: Path | None, max_bytes: float | None, quiet: bool) -> None:
     """Make report.html again for the fit in FOLDER.
 
     DATA is what was clustered. By default it is looked for where it was.
@@ -35,9 +36,11 @@ def report(folder: Path, data: str | None, names: Path | None, max_bytes: float 
 
     run = read_run(folder)
     model = open_model(folder)
+    if quiet:
+        model.set_params(verbose=False)
     cluster_names = None if names is None else read_names(names, model.labels_, model.n_clusters_)
     data = data or data_argument(run)
-    bunch = load_data(data, with_max_bytes(run["options"], max_bytes))
+    bunch = load_data(data, with_max_bytes(run["options"], max_bytes), quiet=quiet)
     refuse_other_data(run, fingerprint(bunch.data), data, folder)
     page = write_report(folder, model, bunch, run, cluster_names)
     if page is None:

@@ -19,12 +19,14 @@ from ddclust.cli.options import (
     Row,
     SectionCommand,
     SectionOption,
+    json_option,
     out_option,
     quiet_option,
     with_rows,
 )
-from ddclust.cli.printing import print_summary, printable, warnings_as_lines
+from ddclust.cli.printing import print_json, print_summary, printable, summary_of, warnings_as_lines
 from ddclust.cli.report import write_report
+from ddclust.cli.runs import runs_in
 
 if TYPE_CHECKING:
     from ddclust.ddc import DDC
@@ -89,7 +91,8 @@ _ROWS = (
     section=OUTPUT,
     help="Replace the results in FOLDER itself: its model, and the labels of the old items by those of the new.",
 )
-@quiet_option("No summary.")
+@quiet_option("No progress, no notes and no summary.")
+@json_option("the clusters, and what is new,")
 def update(
     folder: Path,
     data: str,
@@ -97,6 +100,7 @@ def update(
     force: bool,
     in_place: bool,
     quiet: bool,
+    as_json: bool,
     device: str,
     report: bool,
     new_clusters: str | None,
@@ -116,7 +120,7 @@ def update(
         results.refuse_to_replace(out)
     else:
         refuse_existing(out, ", or replace its results by --force")
-    model, bunch = load_model_and_data(folder, data, options, device)
+    model, bunch = load_model_and_data(folder, data, options, device, quiet=quiet)
     old_names = results.names_of_clusters(folder, None, model) or {}
     stored = {name: value for name, value in begun["options"].items() if name not in ("size", "colour")}
     given = {name: value for name, value in options.items() if value is not None}
@@ -130,11 +134,25 @@ def update(
     with results.under_way(out, run, replaces=replaces):
         results.write_results(out, model, bunch.item_names, names, run)
     page = write_report(out, model, bunch, run) if report else None
-    if not quiet:
+    kinds = model.new_kinds_
+    n_added = 0 if wanted is None else kinds.n_groups
+    added = range(model.n_clusters_ - n_added, model.n_clusters_)
+    if as_json:
+        found = {
+            "items": kinds.n_items,
+            "unlike": kinds.n_unlike,
+            "groups": kinds.sizes,
+            "clusters": [*added],
+        }
+        print_json(
+            runs_in(out, results.read_run(out))
+            | summary_of(model, bunch.target, names)
+            | {"new": found, "results": out, "report": page}
+        )
+    elif not quiet:
         print_summary(model, bunch.target, names)
-        click.echo(f"\n{model.new_kinds_}")
-        added = range(model.n_clusters_ - model.new_kinds_.n_groups, model.n_clusters_)
-        if wanted is not None and added:
+        click.echo(f"\n{kinds}")
+        if added:
             click.echo(f"New clusters: {', '.join(map(str, added))}")
         click.echo(f"\nResults: {printable(out)}/")
         if page is not None:
