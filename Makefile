@@ -7,7 +7,7 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 INSTALL := $(BIN)/pip install --quiet
 
-.PHONY: demo test test-slow test-full test-docs docs release torture lint style lock reproduce bench figures clean
+.PHONY: demo test test-slow test-full test-docs docs man release torture lint style lock reproduce bench figures clean
 
 demo: $(VENV)/.core
 	rm -rf demo
@@ -62,6 +62,10 @@ bench: $(VENV)/.dev
 figures: $(VENV)/.dev
 	$(BIN)/python examples/ring_and_disc.py docs/ring_and_disc.png
 	MPLBACKEND=Agg $(BIN)/python examples/gallery/plot_loss.py docs/loss_terms.png
+
+# The man pages in docs/man, which an installation puts where man finds them, from the commands that --help describes.
+man: $(VENV)/.dev
+	$(BIN)/python docs/man/write.py docs/man
 
 # The site, in build/site. Examples run and draw their pictures; warnings and broken links between pages are errors.
 docs: $(VENV)/.docs

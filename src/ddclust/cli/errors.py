@@ -10,8 +10,16 @@ import click
 
 from ddclust.cli.printing import printable
 
+CRASH = 1
 USAGE_ERROR = 2
 INTERRUPTED = 130
+# In the words of the help, the man pages and the documentation.
+EXIT_CODES = {
+    0: "the command has done what it says",
+    CRASH: "the reader of the output, such as head, went away; or, with a traceback, a mistake of ours",
+    USAGE_ERROR: "wrong usage, or an input that cannot be used; the last line of standard error says what and why",
+    INTERRUPTED: "Ctrl-C; what was done is kept, and the last line says how to go on with it",
+}
 LONGEST = 2000
 
 

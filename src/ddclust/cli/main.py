@@ -15,7 +15,7 @@ import click
 
 from ddclust.cli.compare import compare
 from ddclust.cli.datasets import datasets
-from ddclust.cli.errors import INTERRUPTED, USAGE_ERROR, one_sentence
+from ddclust.cli.errors import EXIT_CODES, INTERRUPTED, USAGE_ERROR, one_sentence
 from ddclust.cli.evaluate import evaluate
 from ddclust.cli.explain import explain
 from ddclust.cli.fit import fit, resume
@@ -89,6 +89,11 @@ class FriendlyGroup(click.Group):
                         for command in commands
                     ]
                 )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the exit codes mean."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
 
 @click.group(

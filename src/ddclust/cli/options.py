@@ -125,15 +125,19 @@ class SectionCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list of options for each section."""
+        records = self.records(ctx)
+        for section, listed in records.items():
+            with formatter.section(section if len(records) > 1 else "Options"):
+                formatter.write_dl(listed)
+
+    def records(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """The options of each section as they are written, and what they do."""
         records: dict[str, list[tuple[str, str]]] = {section: [] for section in SECTIONS}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
                 records[getattr(parameter, "section", OUTPUT)].append(record)
-        used = [section for section in SECTIONS if records[section]]
-        for section in used:
-            with formatter.section(section if len(used) > 1 else "Options"):
-                formatter.write_dl(records[section])
+        return {section: listed for section, listed in records.items() if listed}
 
 
 def in_options(message: str, command: click.Command | None) -> str:
