@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import runpy
 import tarfile
 import tomllib
@@ -12,7 +13,8 @@ import pytest
 import ddclust
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, BUILD = SETTINGS["project"], SETTINGS["build-system"]
 
 
 def test_version_is_the_same_everywhere():
@@ -75,3 +77,21 @@ def test_links_to_nowhere_are_noticed(tmp_path):
     )
     (tmp_path / "b.html").write_text('<p id="there"><a href="a.html#gone">a</a><img src="no.png"></p>')
     assert broken_links(tmp_path) == ["b.html: a.html#gone", "b.html: no.png"]
+
+
+def test_conda_recipe_agrees_with_the_project():
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == PROJECT["version"]
+    (command,) = recipe["build"]["python"]["entry_points"]
+    assert command == "ddclust = " + PROJECT["scripts"]["ddclust"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    names = {"torch": "pytorch", "matplotlib": "matplotlib-base"}  # that conda-forge has
+    required = [re.match(r"([\w-]+)(.*)", requirement).groups() for requirement in PROJECT["dependencies"]]
+    python = f"python {PROJECT['requires-python']}"
+    run = recipe["requirements"]["run"]
+    assert run == [python, *(f"{names.get(name, name)} {version}" for name, version in required)]
+    assert {python, *BUILD["requires"]} <= {
+        entry.replace("setuptools ", "setuptools") for entry in recipe["requirements"]["host"]
+    }
