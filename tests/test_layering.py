@@ -26,6 +26,7 @@ ROOMS = [
     "earlier_formats",
     "exporting",
     "hub",
+    "pictures",
     "card",
     "saving",
     "base",

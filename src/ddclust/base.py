@@ -6,7 +6,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ddclust.card import as_html, model_card
+from ddclust.card import MOST_ROWS, as_html, model_card
 from ddclust.choosing.calibration import (
     COPIES,
     RUNS,
@@ -32,7 +32,7 @@ from ddclust.choosing.copies import confirmed_by_copies
 from ddclust.choosing.merging import merged_assignments
 from ddclust.choosing.metrics import order_by_size
 from ddclust.choosing.rejection import REFUSED, KnownItems, contrast_of
-from ddclust.data.batches import BatchSource, Sample, Scaling, random_items
+from ddclust.data.batches import BatchSource, Sample, Scaling, input_shape, random_items
 from ddclust.data.containers import as_items, items_of_dataset
 from ddclust.data.items import Items, SparseItems, blocks
 from ddclust.data.neighbors import nearest_neighbors
@@ -658,6 +658,27 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         fine = next(self._fine_probabilities(source, 1))
         fine[groups != clusters[:, None]] = -1
         return order[fine.argmax(axis=1)]
+
+    def _remember_images(self, X: Any, items: Items) -> None:
+        """Keep the most certain image of each cluster, for notebooks. They are not saved, so that a model holds no items."""
+        self._typical_images: dict[int, NDArray] = {}
+        if len(self.raw_shape) < 2 or min(input_shape(self.raw_shape)[1:]) < 2:
+            return
+        confidence = self.probabilities_.max(axis=1)
+        clusters = np.unique(self.labels_)[:MOST_ROWS]
+        places = [int(np.where(self.labels_ == c, confidence, -1).argmax()) for c in clusters]
+        with suppress(OSError, ValueError):  # a file that is gone by now does not fail the fit
+            if not hasattr(self, "encoder_"):  # then items are features
+                images: Any = items[np.array(places)]
+            elif are_image_files(X):
+                images = read_images([X[place] for place in places], self.raw_shape)
+            else:
+                images = as_items(items_of_dataset(X))[np.array(places)]
+            self._typical_images = dict(zip(clusters.tolist(), np.asarray(images), strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_typical_images"}
 
     def _repr_mimebundle_(self, **settings: Any) -> dict[str, str]:
         """What notebooks show: scikit-learn's diagram and, of a fitted model, its clusters."""

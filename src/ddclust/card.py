@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ddclust import __version__
+from ddclust.data.batches import Scaling
+from ddclust.pictures import as_pictures, data_uri, shrunk
 
 if TYPE_CHECKING:
     from ddclust.base import NetworkClusterer
 
 MOST_ROWS = 50
 MOST_COLUMNS = 30
+THUMBNAIL_SIDE = 32
 METADATA = """---
 library_name: ddclust
 tags:
@@ -96,15 +100,17 @@ def as_text(name: str) -> str:
 
 
 def as_html(model: NetworkClusterer) -> str:
-    """The clusters of a fitted model as a table for notebooks: sizes and confidence. Nothing in it can run."""
+    """The clusters of a fitted model as a table for notebooks: sizes, confidence, and images. Nothing in it can run."""
     rows = list(_sizes_and_confidence(model))
     largest = max(size for _, size, _ in rows)
+    shown = thumbnails(getattr(model, "_typical_images", {}))
     cells = "".join(
         f'<tr><td>{cluster}</td><td>{size:,}</td><td style="min-width:10em;text-align:left">'
         f'<div style="background:#0072b2;height:.8em;width:{100 * size / max(largest, 1):.1f}%"></div></td>'
-        f"<td>{confidence}</td></tr>"
+        f"<td>{confidence}</td>{_picture_cell(cluster, shown) if shown else ''}</tr>"
         for cluster, size, confidence in rows[:MOST_ROWS]
     )
+    last = "<th>most certain</th>" if shown else ""
     more = len(rows) - MOST_ROWS
     rest = f"<p>and {more} more clusters</p>" if more > 0 else ""
     items = described_items(
@@ -113,9 +119,25 @@ def as_html(model: NetworkClusterer) -> str:
     basis = f" {html.escape(_basis(model))}" if hasattr(model, "calibration_") else ""
     return (
         f"<div><p>{len(rows)} clusters of {len(model.labels_):,} items: {items}.{basis}</p>"
-        "<table><thead><tr><th>cluster</th><th>items</th><th></th><th>confidence</th></tr></thead>"
+        f"<table><thead><tr><th>cluster</th><th>items</th><th></th><th>confidence</th>{last}</tr></thead>"
         f"<tbody>{cells}</tbody></table>{rest}</div>"
     )
+
+
+def thumbnails(images: Mapping[int, NDArray]) -> dict[int, str]:
+    """Images by cluster as addresses of small pictures, black and white being the least and the largest of their values."""
+    if not images:
+        return {}
+    items = np.stack(list(images.values()))
+    small = shrunk(as_pictures(items, Scaling.of(items)), THUMBNAIL_SIDE)
+    return {cluster: data_uri(picture) for cluster, picture in zip(images, small, strict=True)}
+
+
+def _picture_cell(cluster: int, shown: Mapping[int, str]) -> str:
+    if cluster not in shown:
+        return "<td></td>"
+    style = f"height:{THUMBNAIL_SIDE}px;image-rendering:pixelated;display:block;margin:0"
+    return f'<td><img src="{shown[cluster]}" alt="the most certain item of cluster {cluster}" style="{style}"></td>'
 
 
 def _sizes_and_confidence(model: NetworkClusterer) -> Iterator[tuple[int, int, str]]:

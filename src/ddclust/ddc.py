@@ -390,7 +390,7 @@ class DDC(NetworkClusterer):
             The pairs are not items of X, or contradict each other.
         """
         with all_or_nothing(self):
-            X = self._items(X)
+            given, X = X, self._items(X)
             plan = self._plan(X, must_link, cannot_link, sample_weight)
             setup = plan.setup
             # Heavy tails of tables become ranks, and features of encoders are what they are.
@@ -421,6 +421,7 @@ class DDC(NetworkClusterer):
             public = [record.public() for record in records]
             self._keep_or_merge(source, plan, public, voters, trained, other_networks)
             self.setup_ = setup
+            self._remember_images(given, X)
             if estimate is not None and len(np.unique(self.labels_)) > 1:
                 self._say_doubts(source, plan.pairs.neighbors)
             kept = [kept_arrays(state.tensors) for state in states]

@@ -16,13 +16,13 @@ import pytest
 import scipy.sparse
 from PIL import Image
 
-from ddclust import DDC, DDCLoss
+from ddclust import DDC, DDCLoss, pictures
 from ddclust.baselines import DEC
 from ddclust.choosing.selection import CRITERIA
 from ddclust.data.batches import Scaling
 from ddclust.results import clustering_key, read_names
 from ddclust.show import explain
-from ddclust.show.report import content, pictures, report_page
+from ddclust.show.report import InlineReport, content, report_page
 from ddclust.show.report.items import ShownItems
 from ddclust.show.report.sections import listing
 from ddclust.show.report.sections.training import BEST
@@ -512,6 +512,27 @@ def test_the_legend_is_of_what_is_coloured(tab):
     ]
     assert shown == ["truth"]
     assert "upper" in tab.locator(".legend[data-of=truth]").inner_text()
+
+
+@pytest.mark.slow
+def test_the_report_works_in_a_notebook(browser, page):
+    tab = browser.new_page(viewport={"width": 900, "height": 800})
+    complaints = []
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.set_content(f"<h1>Notebook</h1>{InlineReport(page)._repr_html_()}")
+    assert tab.locator("iframe").bounding_box()["height"] == 700
+    report = tab.frame_locator("iframe")
+    map_ = report.locator("#map")
+    before = map_.evaluate("canvas => canvas.toDataURL()")
+    report.locator("#zoom-in").click()
+    assert map_.evaluate("canvas => canvas.toDataURL()") != before
+    with tab.expect_download():
+        report.locator("#export").click()
+    with pytest.raises(Exception, match="cross-origin|Blocked a frame"):
+        map_.evaluate("() => parent.document.title")
+    assert complaints == []
+    tab.close()
 
 
 def test_simplex_and_representation_are_two_layouts(browser, blobs, tmp_path):

@@ -213,7 +213,7 @@ class DEC(NetworkClusterer):
         """
         start = time.perf_counter()
         with all_or_nothing(self):
-            X = self._items(X)
+            given, X = X, self._items(X)
             self._check_layers()
             if self.center and isinstance(X, SparseItems):
                 raise ValueError("center=True is for dense data: the zeros of sparse X must stay zeros.")
@@ -240,6 +240,7 @@ class DEC(NetworkClusterer):
                 record |= self._cluster(module, run)
             self._n_features_out = self.layers[-1]
             self._keep(source, [record], [0], [module.eval()])
+            self._remember_images(given, X)
             self._judge(record)
             record["seconds"] = round(time.perf_counter() - start, 3)
         return self

@@ -12,11 +12,11 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from PIL import Image
 
+from ddclust import pictures
 from ddclust.choosing.metrics import known_classes
 from ddclust.data.batches import Scaling, input_shape
 from ddclust.data.readers.images import read_image
 from ddclust.naming import FittedItems, sample_of_clusters
-from ddclust.show.report import pictures
 
 if TYPE_CHECKING:
     from ddclust.base import NetworkClusterer

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ddclust import pictures
 from ddclust.naming import feature_gaps, sample_of_clusters, telling_words
 from ddclust.show.explain import explain, overlay, says_something
-from ddclust.show.report import content, pictures
+from ddclust.show.report import content
 from ddclust.show.report.items import ShownItems
 from ddclust.show.report.sections.listing import LARGE_SIDE
 

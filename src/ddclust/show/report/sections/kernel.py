@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ddclust import pictures
 from ddclust.naming import sample_of_clusters
 from ddclust.objective.loss import DDCLoss
-from ddclust.show.report import content, pictures
+from ddclust.show.report import content
 from ddclust.show.report.items import ShownItems
 
 KERNEL_ITEMS = 300

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ddclust import pictures
 from ddclust.data.tables.kinds import Column, DateColumn, TextColumn
 from ddclust.naming import sample_of_clusters
-from ddclust.show.report import pictures
 from ddclust.show.report.items import ShownItems
 
 # The page stays small: it holds so many items at most, and so many bytes (about) of each kind of content.
