@@ -38,7 +38,7 @@ CLASSES_AND_FUNCTIONS = {
     "Results": ["explain", "majority_vote", "clustering_accuracy", "nmi", "expected_calibration_error"],
 }
 MODULES = {
-    "Methods and tools": ["baselines", "scan", "datasets", "loggers", "show.plots", "show.explain", "encoders"],
+    "Methods and tools": ["baselines", "scan", "datasets", "loggers", "show.plots", "show.report", "show.explain", "encoders"],
     "Choosing": [
         "choosing.selection", "choosing.consensus", "choosing.calibration", "choosing.rejection", "choosing.certainty",
         "choosing.merging", "choosing.grouping", "choosing.mixtures", "choosing.metrics", "choosing.borders", "choosing.k_means",
