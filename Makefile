@@ -78,7 +78,7 @@ docs: $(VENV)/.docs
 release: $(VENV)/.release
 	rm -rf dist build/lib build/bdist.* build/empty
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && $(BIN)/python -m build --quiet --outdir dist . && \
-		$(BIN)/python .ci/repack.py dist/*.tar.gz
+		$(BIN)/python .ci/repack.py dist/*
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(PYTHON) -m venv build/empty

@@ -1,6 +1,6 @@
-"""Write a source archive again with one date, one owner and one order, so that the same commit gives the same bytes.
+"""Write archives again with one date, one owner, one order and the same permissions, so that the same commit gives the same bytes.
 
-SOURCE_DATE_EPOCH=SECONDS python .ci/repack.py ARCHIVE.tar.gz
+SOURCE_DATE_EPOCH=SECONDS python .ci/repack.py ARCHIVE...
 """
 
 import gzip
@@ -8,11 +8,12 @@ import io
 import os
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 
 def repacked(content: bytes, date: int) -> bytes:
-    """The archive with its members sorted and without what differs from build to build."""
+    """A source archive with its members sorted and without what differs from build to build."""
     plain = io.BytesIO()
     with (
         tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as old,
@@ -26,6 +27,25 @@ def repacked(content: bytes, date: int) -> bytes:
     return gzip.compress(plain.getvalue(), mtime=date)
 
 
+def repacked_wheel(content: bytes) -> bytes:
+    """A wheel whose files anybody may read, whatever the umask of the build; dates are those of the build."""
+    packed = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for member in old.infolist():
+            own = zipfile.ZipInfo(member.filename, member.date_time)
+            own.external_attr = 0o100644 << 16
+            own.compress_type = zipfile.ZIP_DEFLATED
+            new.writestr(own, old.read(member))
+    return packed.getvalue()
+
+
 if __name__ == "__main__":
-    archive = Path(sys.argv[1])
-    archive.write_bytes(repacked(archive.read_bytes(), int(os.environ["SOURCE_DATE_EPOCH"])))
+    for archive in map(Path, sys.argv[1:]):
+        content = archive.read_bytes()
+        is_wheel = archive.suffix == ".whl"
+        archive.write_bytes(
+            repacked_wheel(content) if is_wheel else repacked(content, int(os.environ["SOURCE_DATE_EPOCH"]))
+        )

@@ -6,6 +6,7 @@ import re
 import runpy
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,28 @@ def test_archives_of_the_same_files_are_the_same():
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(repacked(one, 99)))) as tar:
         assert tar.getnames() == ["p/a", "p/b"]
         assert tar.extractfile("p/b").read() == b"p/b"
+
+
+def test_wheels_built_under_another_umask_are_the_same():
+    repacked = runpy.run_path(str(ROOT / ".ci" / "repack.py"))["repacked_wheel"]
+
+    def wheel(mode):
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as packed:
+            for name in ("p/a.py", "p/b.py"):
+                member = zipfile.ZipInfo(name, (2026, 1, 2, 3, 4, 6))
+                member.external_attr = mode << 16
+                packed.writestr(member, name)
+        return content.getvalue()
+
+    one, other = repacked(wheel(0o100644)), repacked(wheel(0o100600))
+    assert one == other
+    with zipfile.ZipFile(io.BytesIO(one)) as packed:
+        assert packed.testzip() is None
+        assert [(m.filename, m.date_time, m.external_attr >> 16) for m in packed.infolist()] == [
+            (name, (2026, 1, 2, 3, 4, 6), 0o100644) for name in ("p/a.py", "p/b.py")
+        ]
+        assert packed.read("p/b.py") == b"p/b.py"
 
 
 @pytest.fixture(scope="module")

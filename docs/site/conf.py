@@ -86,6 +86,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": FunctionSortKey(place_in_gallery),
     "filename_pattern": f"/plot_(?!({'|'.join(without_data())})\\.py)",
     "abort_on_example_error": True,
+    "capture_repr": (),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -91,7 +91,11 @@ def test_quiet_commands_leave_notes_out(vectors, name):
     out, table = folder / "run", folder / "classes.csv"
     run("fit", folder / "blobs.csv", "-k", 3, "--runs", 1, "--max-iter", 5, "--no-report", "--out", out)
     table.write_text("a,b\n" + "1,2\n" * len((out / "labels.csv").read_text().splitlines()[1:]))
-    arguments = {"evaluate": (out, table), "explain": (out, "--items", "0", "--out", folder / "why"), "report": (out,)}
+    arguments = {
+        "evaluate": (out, table),
+        "explain": (out, "--items", "0", "--out", folder / "why"),
+        "report": (out,),
+    }
     arguments = (name, *arguments.get(name, (out, folder / "blobs.csv")))
     assert run(*arguments, "--quiet").stderr == ""
     if name == "evaluate":
