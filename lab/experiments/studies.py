@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddclust.objective.precision import PRECISIONS
 from lab import studies
 from lab.cells import Cell, Fits, Study
 from lab.parameters import Params, loss, selection
@@ -116,6 +117,21 @@ def tables(budget: str) -> Iterator[Cell]:
         for name, analyse in ((K_MEANS, studies.k_means), (MIXTURE, studies.gaussian_mixture)):
             options = {"n_init": 10, "seeds": seeds}
             yield Cell("tables", data, name, k, Study(analyse, options=options), budget)
+
+
+# Clusters, seeds and iterations of the fits whose accuracy is compared between precisions.
+PRECISION_SETS = {"digits": (10, 10, 300), "mnist-test": (10, 5, 300), "reuters21578-balanced": (4, 8, 300)}
+
+
+def precision(budget: str) -> Iterator[Cell]:
+    """Whether clusters are as good if the network is trained in bfloat16, by the same seeds in either precision."""
+    if budget == "paper":
+        return
+    for data, (k, seeds, iterations) in PRECISION_SETS.items():
+        seeds, iterations = (2, 20) if budget == "quick" else (seeds, iterations)
+        params = AUTO | {"n_final": "auto", "n_init": 1, "max_iter": iterations}
+        for name in PRECISIONS:
+            yield Cell("precision", data, name, k, Fits(params | {"precision": name}, seeds), budget)
 
 
 def _all_runs(n: int, iterations: int, orthogonality: float, *, halving: bool) -> Fits:

@@ -18,6 +18,7 @@ from lab.experiments.studies import (
     MERGED,
     MIXTURE,
     OF_DEFAULTS,
+    PRECISION_SETS,
     UNMERGED,
     WITH_PAIRS,
     WITHOUT_PAIRS,
@@ -96,6 +97,13 @@ have classes of one size. The 20 neighbours were fixed before any other set was 
 
 [RESULTS.md](../RESULTS.md), *Beyond the paper*, has what each kind of pair gives with its own settings.
 
+## Precision
+
+Networks of images train in bfloat16 on processors and GPUs that have instructions for it if `precision="auto"`. Whether that may be the
+default was decided by a rule that was written down before any of its fits was made: on each set of images (`digits`, `mnist-test`),
+the mean over seeds of ACC in bfloat16 minus ACC in float32, by the same seeds, lies within two standard errors of zero. Texts are
+measured, too. They train in float32 all the same, since they take little time.
+
 ## Where they are wrong
 
 - **Copies** assume that a rotated or shifted image shows the same thing. This fails for arrows, or where the position
@@ -151,6 +159,14 @@ in how many fits the network learnt a mixture. ACC, mean and standard deviation 
 have ten starts.
 
 """
+PRECISION = """
+
+## What bfloat16 changes
+
+`python -m lab run precision --budget standard` trains the same seeds in both precisions, one run each. ACC, mean and standard
+deviation over seeds; the difference is bfloat16 minus float32, mean over pairs and its standard error.
+
+"""
 REGROUPING = """
 
 ## What grouping in training gives
@@ -189,7 +205,7 @@ def write_defaults(place: Place) -> bool:
     regrouping = _sizes(place, "regrouping", (*JUDGING_IMAGES, *DEVELOPMENT_IMAGES), WAYS)
     text += MERGING + merging if merging else ""
     text += REGROUPING + regrouping if regrouping else ""
-    write_page(place.study_page("defaults"), text + _tables(place))
+    write_page(place.study_page("defaults"), text + _precision(place) + _tables(place))
     return True
 
 
@@ -234,6 +250,30 @@ def _tables(place: Place) -> str:
         return ""
     header = ("data", "items", "learnt", "default", "before", "k-means", "Gaussian mixture")
     return TABLES + table(header, rows)
+
+
+def _precision(place: Place) -> str:
+    """The section on bfloat16, empty if there are no results."""
+    results, rows = largest("precision", place), []
+    for data in PRECISION_SETS:
+        half, full = (results.get((data, name)) for name in ("bfloat16", "float32"))
+        if half is not None and full is not None:
+            pairs = zip(_scores(half), _scores(full), strict=True)
+            more = [a["ACC"] - b["ACC"] for a, b in pairs]
+            error = np.std(more, ddof=1) / len(more) ** 0.5
+            iterations = half.result["protocol"]["params"]["max_iter"]
+            fits = f"{len(more)} x {iterations}"
+            rows.append(
+                (
+                    data,
+                    _mean_accuracy(half),
+                    _mean_accuracy(full),
+                    f"{np.mean(more):+.3f} ± {error:.3f}",
+                    fits,
+                )
+            )
+    header = ("data", "bfloat16", "float32", "difference", "seeds x iterations")
+    return PRECISION + table(header, rows) if rows else ""
 
 
 def _mean_accuracy(found: Found | None) -> str:
