@@ -120,7 +120,7 @@ def tables(budget: str) -> Iterator[Cell]:
 
 
 # Clusters, seeds and iterations of the fits whose accuracy is compared between precisions.
-PRECISION_SETS = {"digits": (10, 10, 300), "mnist-test": (10, 5, 300), "reuters21578-balanced": (4, 8, 300)}
+PRECISION_SETS = {"digits": (10, 10, 300), "mnist-2000": (10, 5, 150), "reuters21578-balanced": (4, 8, 300)}
 
 
 def precision(budget: str) -> Iterator[Cell]:
