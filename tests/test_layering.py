@@ -1,6 +1,8 @@
 """Folders are layers: a module imports from its own room and from those before it, so that each can be read alone."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,20 @@ def test_only_one_door_to_scikit_learn_s_private_parts():
     for path in FILES:
         if path != PACKAGE / "data" / "validation.py":
             assert "sklearn.utils._" not in path.read_text(), path
+
+
+def test_the_estimator_loads_nothing_that_only_some_users_need():
+    of_some = [
+        "captum",
+        "jinja2",
+        "matplotlib",
+        "PIL",
+        "scipy.cluster",
+        "sklearn.cluster",
+        "sklearn.metrics",
+        "sklearn.mixture",
+        "sklearn.neighbors",
+    ]
+    code = f"import sys; from ddclust import DDC; print(sorted(set({of_some}) & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
+    assert result.stdout.strip() == "[]", result.stdout + result.stderr

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
 
 from ddclust.data.batches import BatchSource, random_items
 from ddclust.data.items import SparseItems
@@ -26,6 +24,8 @@ def k_means_labels(vectors: Any, n_clusters: int) -> NDArray[np.int32]:
     >>> sorted(np.bincount(k_means_labels(np.array([[0.0], [0.1], [5.0]]), 2)).tolist())
     [1, 2]
     """
+    from sklearn.cluster import KMeans
+
     return KMeans(n_clusters, n_init=4, random_state=0).fit_predict(vectors)
 
 
@@ -38,6 +38,8 @@ class BesideKMeans(NamedTuple):
     @property
     def rand_index(self) -> float:
         """The adjusted Rand index of the two."""
+        from sklearn.metrics import adjusted_rand_score
+
         return float(adjusted_rand_score(self.labels, self.simple))
 
     @property

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 
 def _checked_pair(first: ArrayLike, second: ArrayLike) -> tuple[NDArray, NDArray]:
@@ -62,6 +60,8 @@ def are_right(y_true: ArrayLike, y_pred: ArrayLike) -> NDArray[np.bool_]:
     >>> are_right(["a", "a", "b", "b"], [1, 1, 0, 1])
     array([ True,  True,  True, False])
     """
+    from sklearn.metrics.cluster import contingency_matrix
+
     y_true, y_pred = _checked_pair(y_true, y_pred)
     codes = np.unique(y_true, return_inverse=True)[1]
     clusters, numbers = np.unique(y_pred, return_inverse=True)
@@ -127,6 +127,8 @@ def nmi(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> nmi([0, 0, 1, 1], [5, 5, 3, 3])
     1.0
     """
+    from sklearn.metrics import normalized_mutual_info_score
+
     y_true, y_pred = _checked_pair(y_true, y_pred)
     return float(normalized_mutual_info_score(y_true, y_pred, average_method="arithmetic"))
 
@@ -222,6 +224,8 @@ def align_labels(reference: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
     >>> align_labels([0, 0, 1, 1], [7, 7, 4, 9])
     array([0, 0, 1, 2])
     """
+    from sklearn.metrics.cluster import contingency_matrix
+
     reference, labels = _checked_pair(reference, labels)
     for given in (reference, labels):
         if not np.issubdtype(given.dtype, np.integer):

@@ -15,14 +15,16 @@ Rings, moons and handwriting have a large rest: no k Gaussians describe them, an
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
 from ddclust.data.batches import BatchSource, random_items
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 # The shapes of covariances, and how to say them.
 COVARIANCES = {
@@ -88,6 +90,8 @@ def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> Best
     >>> best_mixture(X, 2, 1).shape
     'spherical'
     """
+    from sklearn.mixture import GaussianMixture
+
     shapes = COVARIANCES if X.shape[1] <= MATRIX_FEATURES else ("diag", "spherical")
     found = []
     for shape in shapes:

@@ -22,9 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
-from sklearn.cluster import KMeans
-from sklearn.mixture import GaussianMixture
 
 from ddclust.data.batches import random_items
 
@@ -147,12 +144,16 @@ def are_too_many(n_unlike: int, n_items: int) -> bool:
     >>> are_too_many(60, 1000), are_too_many(100, 1000), are_too_many(10, 20)
     (False, True, False)
     """
+    from scipy.stats import binom
+
     enough = n_unlike - REJECTED * n_items >= LEAST_ITEMS
     return bool(enough and binom.sf(n_unlike - 1, n_items, REJECTED) < CHANCE)
 
 
 def parted(rows: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
     """The group of each row by k-means."""
+    from sklearn.cluster import KMeans
+
     if n_groups == 1:
         return np.zeros(len(rows), dtype=np.int64)
     return KMeans(n_groups, n_init=10, random_state=0).fit_predict(rows).astype(np.int64)
@@ -202,6 +203,8 @@ def has_valley(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
     >>> has_valley(rows[rows[:, 0] < 0], rows[rows[:, 0] > 0]), has_valley(rows, rows + 5)
     (False, True)
     """
+    from sklearn.mixture import GaussianMixture
+
     along = np.concatenate([first, second]) @ (second.mean(axis=0) - first.mean(axis=0))
     line = ((along - along.mean()) / max(along.std(), np.finfo(float).tiny))[:, None]
     one, two = (GaussianMixture(n, n_init=3 * n - 2, random_state=0).fit(line) for n in (1, 2))
@@ -212,6 +215,8 @@ def has_valley(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
 
 def prediction_strength(rows: NDArray[np.float64], n_groups: int) -> float:
     """The least share, over groups of one half, of pairs that the means of the other half keep together; a mean of halvings."""
+    from sklearn.cluster import KMeans
+
     rng, strengths = np.random.default_rng(0), []
     for _ in range(HALVINGS):
         halves = np.array_split(rng.permutation(len(rows)), 2)

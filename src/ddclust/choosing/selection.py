@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from ddclust.data.batches import BatchSource, Sample, random_items
@@ -167,6 +166,8 @@ def pairwise_agreement(labelings: Sequence[ArrayLike]) -> NDArray[np.float64]:
            [ 1. ,  1. , -0.5],
            [-0.5, -0.5,  1. ]])
     """
+    from sklearn.metrics import adjusted_rand_score
+
     matrix = np.eye(len(labelings))
     for i, first in enumerate(labelings):
         for j, second in enumerate(labelings[:i]):

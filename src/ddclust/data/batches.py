@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
 from ddclust.data.items import (
@@ -197,6 +196,8 @@ class BatchSource:
 
 def _standardisation(X: Items) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shift and scale for zero mean and unit variance per column; constant columns are only shifted."""
+    from sklearn.preprocessing import StandardScaler
+
     scaler = StandardScaler()
     with np.errstate(over="ignore", invalid="ignore"):
         for block in blocks(X):

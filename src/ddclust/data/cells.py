@@ -15,7 +15,6 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA, TruncatedSVD
 
 from ddclust.data.batches import random_items
 from ddclust.progress import Bar
@@ -114,6 +113,8 @@ def _best(items: torch.Tensor, others: torch.Tensor, n_candidates: int) -> NDArr
 
 def compact_vectors(X: Any) -> NDArray[np.float32]:
     """The first 64 principal components of dense data, the first 64 singular vectors of sparse data, or all values."""
+    from sklearn.decomposition import PCA, TruncatedSVD
+
     n, n_features = X.shape
     is_sparse = scipy.sparse.issparse(X)
     if n_features <= COMPONENTS:

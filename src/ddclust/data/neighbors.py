@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.decomposition import TruncatedSVD
-from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import row_norms
 
 from ddclust.data.batches import BatchSource
@@ -125,6 +122,8 @@ def seconds_to_find(source: BatchSource, n_neighbors: int) -> float:
         return expected_seconds(n, n_features, n_candidates) + _seconds_to_compare(
             n, n_features, n_candidates
         )
+    from sklearn.neighbors import NearestNeighbors
+
     X = source.vectors()
     begun = time.perf_counter()
     search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)
@@ -166,6 +165,9 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
     >>> topic_vectors(scipy.sparse.random(50, 30, 0.2, format="csr", random_state=0)).shape
     (50, 30)
     """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.preprocessing import normalize
+
     n, n_features = X.shape
     n_near = min(SMOOTHED_OVER, n - 1)
     near = nearest_neighbors(X, n_near, metric="cosine", verbose=verbose).indices
@@ -191,6 +193,8 @@ def _n_candidates(n_neighbors: int) -> int:
 
 def _directions(X: Any) -> Any:
     """Rows of unit length; rows of zeros share a direction of their own, in one more column."""
+    from sklearn.preprocessing import normalize
+
     X = normalize(X)
     is_empty = row_norms(X) == 0
     if not is_empty.any():
@@ -212,6 +216,8 @@ def centred(X: Any) -> Any:
 
 def _found(X: Any, n_neighbors: int, verbose: bool | int) -> NDArray[np.int64]:
     """Indices of the nearest neighbours without the item itself, (n, k), in no particular order."""
+    from sklearn.neighbors import NearestNeighbors
+
     n = X.shape[0]
     X = centred(X)
     search = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X)

@@ -7,12 +7,11 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import delayed
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
 from sklearn.utils import Bunch
 
 from ddclust.data.batches import input_shape
@@ -23,6 +22,9 @@ from ddclust.progress import Bar
 from ddclust.storage.limits import MAX_BYTES
 from ddclust.storage.scratch import IN_MEMORY_BYTES, scratch_array
 from ddclust.workers import in_workers
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 # Pillow may open these only: some of its other formats start programs.
 PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
@@ -92,6 +94,8 @@ def read_image(
 
     A file with several pages or frames gives the first. Also returns whether the file has colours.
     """
+    from PIL import Image, ImageOps
+
     height, width = shape[:2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # we limit the pixels ourselves, and damaged metadata does not matter
@@ -176,6 +180,8 @@ def in_layout(data: Any, item_shape: tuple[int, ...]) -> Any:
 
 def _plain(image: Image.Image, mode: str) -> Image.Image:
     """The image with eight bits per channel of the mode; transparent parts become white."""
+    from PIL import Image
+
     if image.mode.startswith(("I", "F")):  # a conversion would clip 16 bits to 8
         values = np.asarray(image)
         if image.mode == "F" or not 0 <= values.min() <= values.max() <= 65535:
@@ -208,6 +214,8 @@ def _read_all(
 
 
 def _reason(error: Exception) -> str:
+    from PIL import Image
+
     if isinstance(error, Image.UnidentifiedImageError):
         return "not an image"
     if isinstance(error, Image.DecompressionBombError):
@@ -219,6 +227,8 @@ def _size_and_colour(
     paths: list[Path], options: ReadOptions, n_sampled: int = SAMPLED_FILES
 ) -> tuple[int, int, bool]:
     """Height, width, and whether grey: as asked for, else judged by a sample of the images."""
+    from PIL import Image
+
     size = options.image_size
     if options.colour not in ("auto", "grey", "rgb"):
         raise DataError(f"colour={options.colour!r} must be 'auto', 'grey' or 'rgb'.")

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.decomposition import TruncatedSVD
 
 from ddclust.data.tables.cells import (
     DATE_FORMATS,
@@ -440,6 +439,8 @@ class TextColumn:
     @classmethod
     def of(cls, name: str, values: NDArray, language: str) -> Self:
         """The description of a column of texts."""
+        from sklearn.decomposition import TruncatedSVD
+
         texts = ["" if word is None else word for word in words_in(values)]
         vectorizer = StemVectorizer(language)
         try:
