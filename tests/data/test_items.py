@@ -23,6 +23,7 @@ from ddclust.data.items import (
     blocks,
     fingerprint,
     first_non_finite,
+    known_fingerprint,
     memory_map,
     shuffled,
 )
@@ -302,6 +303,19 @@ def test_identical_items():
         X[row, 2] = 2
         assert not all_equal(X)
     assert all_equal(SparseItems(scipy.sparse.csr_array(np.ones((500, 3)))))
+
+
+def test_a_fingerprint_that_is_known_is_not_made_again(rng, monkeypatch):
+    X = rng.normal(size=(30, 4))
+    expected, other = fingerprint(X), fingerprint(X[1:])
+    with known_fingerprint(X, expected), monkeypatch.context() as patch:
+        patch.setattr("ddclust.data.items.blocks", lambda items: pytest.fail("read again"))
+        assert fingerprint(X) == fingerprint(np.asarray(X)) == fingerprint(X[:]) == expected
+    with known_fingerprint(X, expected):
+        assert fingerprint(X[1:]) == other
+        assert fingerprint(X.copy() + 1) != expected
+    X[0, 0] += 1
+    assert fingerprint(X) != expected
 
 
 def test_fingerprint_sees_every_change(rng):

@@ -23,6 +23,11 @@ def test_no_pairs(nothing):
     assert found.must.shape == found.cannot.shape == (0, 2)
 
 
+def test_links_that_were_checked_are_not_checked_again():
+    links = checked_links([[0, 1]], [[1, 2]], n_items=3, n_clusters=2)
+    assert checked_links(links, None, n_items=3, n_clusters=2) is links
+
+
 def test_an_item_shares_its_own_cluster():
     assert links([[3, 3], [0, 1]]).must.tolist() == [[0, 1]]
 

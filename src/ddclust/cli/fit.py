@@ -218,6 +218,7 @@ def _train(
     import numpy as np
 
     from ddclust import results
+    from ddclust.data.items import known_fingerprint
     from ddclust.naming import proposed_names
 
     bunch = load_data(data, options, quiet=quiet)
@@ -236,9 +237,10 @@ def _train(
         click.echo(f"{printable(bunch.name)}: {description_of(bunch.data)}", err=True)
         print_columns(bunch.data, options["language"], err=True)
     shown = warnings_as_lines(bunch.feature_names, bunch.item_names)
-    with results.under_way(out, run, replaces=replaces), shown as said:
+    hashed = known_fingerprint(bunch.data, run["data"]["sha256"])
+    with results.under_way(out, run, replaces=replaces), shown as said, hashed:
         start = time.perf_counter()
-        model.fit(items, must_link=links.must, cannot_link=links.cannot)
+        model.fit(items, must_link=links)
         if bunch.feature_names is not None and not (model.is_of_texts or hasattr(model, "columns_")):
             # So that predict finds these columns in another table.
             model.feature_names_in_ = np.array(bunch.feature_names, dtype=object)

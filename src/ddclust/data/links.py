@@ -41,7 +41,7 @@ def checked_links(
     Parameters
     ----------
     must_link, cannot_link : array-like of int of shape (m, 2), or None
-        Positions of items.
+        Positions of items; or, as ``must_link`` alone, links that were checked before.
     n_items : int
     n_clusters : int
     item_names : sequence of str, optional
@@ -63,6 +63,8 @@ def checked_links(
     def name(item: int) -> str:
         return str(item) if item_names is None else repr(item_names[item])
 
+    if isinstance(must_link, Links) and cannot_link is None:
+        return must_link  # they were checked when they were read
     must = _pairs(must_link, "must_link", n_items)
     cannot = _pairs(cannot_link, "cannot_link", n_items)
     must = must[must[:, 0] != must[:, 1]]  # always satisfied
