@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import is_valid_linkage
 from torch import nn
 
 from ddclust import __version__
@@ -202,6 +201,8 @@ def restore(
 
 def _check_attributes(model: NetworkClusterer) -> None:
     """Refuse attributes that contradict each other."""
+    from scipy.cluster.hierarchy import is_valid_linkage
+
     n_members = len(model.voters_)
     views = getattr(model, "view_shapes_", None)
     columns = getattr(model, "columns_", None)
@@ -299,13 +300,16 @@ def _load_network(
 ) -> nn.Module:
     """The network whose tensors have the prefix, after a comparison of names and shapes."""
     weights = {name.removeprefix(prefix): t for name, t in tensors.items() if name.startswith(prefix)}
-    if model._network_is_built_in():
+    is_built_in = model._network_is_built_in()
+    if is_built_in:
         with torch.device("meta"):  # shapes without memory: a damaged description allocates nothing
-            expected = model._build().state_dict()
-        check_tensors(path, weights, _shapes(expected))
-    with own_randomness():
-        module = model._build()
+            module = model._build()
+    else:
+        with own_randomness():
+            module = model._build()
     check_tensors(path, weights, _shapes(module.state_dict()))
+    if is_built_in:
+        module = module.to_empty(device="cpu")  # every parameter and buffer of it is saved
     module.load_state_dict(weights)
     return module.to(resolve_device(model.device)).eval()
 

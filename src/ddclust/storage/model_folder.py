@@ -164,5 +164,6 @@ def check_tensors(
                 f"T{where[1:]} has shape {tuple(found[name].shape)} and type {found[name].dtype}, expected"
                 f" {tuple(shape)} and {dtype}."
             )
-        if not torch.isfinite(found[name]).all():
+        # A sum is finite only if all values are, and takes a tenth of the time; it may also overflow.
+        if not (torch.isfinite(found[name].sum()) or torch.isfinite(found[name]).all()):
             raise ModelFormatError(f"T{where[1:]} holds values that are not finite.")
