@@ -66,11 +66,11 @@ from ddclust.objective.objective import Objective
 from ddclust.progress import AUTO, Bar, say, shows_progress
 from ddclust.saving import describe, params_from_plain, params_to_plain, restore
 from ddclust.storage.model_folder import ModelFormatError, load_model, save_model
-from ddclust.training.inference import CHUNK, outputs
+from ddclust.training.inference import CHUNK, Gathered, Outputs, known_items, outputs
 from ddclust.training.trainer import Source
 
 # Of larger data, a random sample of so many items says how certain the model may be, and which items it knows.
-CALIBRATED_ITEMS, KNOWN_ITEMS = 5_000, 20_000
+CALIBRATED_ITEMS = 5_000
 
 
 class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -113,6 +113,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         modules: list[nn.Module],
         groups: list[NDArray[np.int64]] | None = None,
         *,
+        known: Sequence[Outputs | None] = (),
         labels_of_others: Sequence[NDArray[np.int64]] = (),
         objective: Objective | None = None,
     ) -> NDArray[np.int64]:
@@ -121,12 +122,18 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         Returns the best network's clusters before merging.
 
         ``groups`` says for each network which merged cluster each of its outputs belongs to; by default none are merged.
+        ``known`` are the outputs of the networks for all items, where they have been asked before.
         ``labels_of_others`` are those by the runs that finished and are not kept, each in a numbering of its own.
         ``objective`` knows copies or neighbours of the items, if there are any.
         """
         groups = [np.arange(self.n_clusters)] * len(modules) if groups is None else groups
-        as_they_are = [np.arange(len(own_groups)) for own_groups in groups]
-        raw = list(_probabilities(modules, as_they_are, source, shows_progress(self.verbose)))
+        known = known or [None] * len(modules)
+        shown = shows_progress(self.verbose)
+        found = [
+            outputs_of(module, source, shown) if one is None else one
+            for module, one in zip(modules, known, strict=True)
+        ]
+        raw = [one.assignments for one in found]
         orders = _aligned_by_size([merged_assignments(p, g) for p, g in zip(raw, groups, strict=True)])
         self.cluster_orders_, self.cluster_groups_, members = [], [], []
         for fine, own_groups, order in zip(raw, groups, orders, strict=True):
@@ -145,7 +152,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         self.agreement_ = agreement_of(aligned, self.labels_)
         self.calibration_ = self._fitted_calibration(assignments, aligned, objective)
         self.probabilities_ = self.calibration_(assignments)
-        self.known_items_ = self._fitted_known_items(source, raw[0].argmax(axis=1))
+        self.known_items_ = self._fitted_known_items(source, found[0])
         self.runs_ = records
         self.voters_ = voters
         self.history_ = records[voters[0]]["history"]
@@ -183,15 +190,14 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
         return confirmed_by_copies(self.modules_[0], objective, items, self.labels_[items], label_of)
 
-    def _fitted_known_items(self, source: BatchSource, outputs_taken: NDArray[np.int64]) -> KnownItems:
-        """What is kept of the items to tell whether new ones are like them."""
-        some = random_items(len(source), KNOWN_ITEMS, seed=0)
-        sample = Sample(source, some)
+    def _fitted_known_items(self, source: BatchSource, best: Outputs) -> KnownItems:
+        """What is kept of the items, and of what the best network makes of them, to tell whether new ones are like them."""
+        some = known_items(len(source))
         return KnownItems.of(
-            self._hidden(self.modules_[0], sample),
-            outputs_taken[some],
+            best.hidden,
+            best.assignments[some].argmax(axis=1),
             self.probabilities_[some].max(axis=1),
-            contrasts(sample),
+            contrasts(Sample(source, some)),
             n_outputs=len(self.cluster_orders_[0]),
         )
 
@@ -637,12 +643,11 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return [merged_assignments(p, groups) for p, groups in zip(fine, self.cluster_groups_, strict=True)]
 
     def _merged_labels(
-        self, module: nn.Module, groups: NDArray[np.int64], source: BatchSource
+        self, module: nn.Module, groups: NDArray[np.int64], source: BatchSource, known: Outputs | None
     ) -> NDArray[np.int64]:
         """The merged cluster of each item by a network, in a numbering of its own."""
-        as_they_are = np.arange(len(groups))
-        fine = next(_probabilities([module], [as_they_are], source, shows_progress(self.verbose)))
-        return merged_assignments(fine, groups).argmax(axis=1)
+        found = outputs_of(module, source, shows_progress(self.verbose)) if known is None else known
+        return merged_assignments(found.assignments, groups).argmax(axis=1)
 
     def _fine_probabilities(self, source: BatchSource, n_members: int) -> Iterator[NDArray[np.float32]]:
         """The soft assignments of the first networks to all of their outputs, in the order of their clusters."""
@@ -720,6 +725,16 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def outputs_of(module: nn.Module, source: BatchSource, verbose: bool = False) -> Outputs:
+    """What a network makes of all items."""
+    gathered = Gathered(len(source))
+    with Bar(total=len(source), unit="item", desc="assigning", delay=2, disable=not verbose) as bar:
+        for rows, hidden, logits in outputs(module, source):
+            gathered.add(rows, hidden, logits)
+            bar.update(len(logits))
+    return gathered.outputs()
 
 
 def _probabilities(

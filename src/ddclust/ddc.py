@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from torch import nn
 
-from ddclust.base import NetworkClusterer, all_or_nothing, contrasts
+from ddclust.base import NetworkClusterer, all_or_nothing, contrasts, outputs_of
 from ddclust.choosing.borders import doubtful_border
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
 from ddclust.choosing.k_means import beside_k_means, sampled_vectors
@@ -55,10 +55,11 @@ from ddclust.training.callbacks import Callback, kept_arrays
 from ddclust.training.checkpoints import NEIGHBORS_FILE, RunState, RunStore
 from ddclust.training.engine import run_all
 from ddclust.training.estimate import Estimate, estimated
+from ddclust.training.inference import Outputs
 from ddclust.training.randomness import own_threads
 from ddclust.training.rates import ConstantRate, CosineRate
 from ddclust.training.record import Outcome, RunRecord
-from ddclust.training.run import judge
+from ddclust.training.run import judge, outputs_are_kept
 from ddclust.training.setup import Plan, Setup, regrouping_of
 from ddclust.training.trainer import EarlyStopping
 from ddclust.training.update import NEIGHBORS, REPLAYED, grown, hidden_copies, rows_of, trained_output
@@ -72,15 +73,22 @@ SURE = 0.5  # a new item that is like the more typical half of the items of the 
 
 
 class _Trained(NamedTuple):
-    """The network of a run, and the cluster that each of its outputs became a part of in training, if they did."""
+    """The network of a run, the cluster that each of its outputs became a part of in training, if they did, and its outputs
+    for all items, if they are known.
+    """
 
     module: nn.Module
     groups: NDArray[np.int64] | None
+    outputs: Outputs | None
 
     @classmethod
-    def of(cls, plan: Plan, state: RunState) -> Self:
+    def of(cls, plan: Plan, state: RunState, source: BatchSource, n_hidden: int) -> Self:
         groups = regrouping_of(state.tensors).groups
-        return cls(plan.build_from(state.tensors), None if groups is None else groups.numpy())
+        module, outputs = plan.build_from(state.tensors), state.outputs
+        if outputs is None and outputs_are_kept(plan.setup, source, n_hidden):  # they are of an earlier fit
+            with own_threads(plan.setup.threads):  # as in the run: sums over threads round differently
+                outputs = outputs_of(module, source)
+        return cls(module, None if groups is None else groups.numpy(), outputs)
 
 
 class DDC(NetworkClusterer):
@@ -416,8 +424,9 @@ class DDC(NetworkClusterer):
                 for run, record in enumerate(records)
                 if run not in voters and record.is_usable and not record.outcome.is_unfinished
             ]
-            trained = [_Trained.of(plan, states[run]) for run in voters]
-            other_networks = (_Trained.of(plan, states[run]) for run in others)
+            n_hidden = self._n_features_out
+            trained = [_Trained.of(plan, states[run], source, n_hidden) for run in voters]
+            other_networks = (_Trained.of(plan, states[run], source, n_hidden) for run in others)
             public = [record.public() for record in records]
             self._keep_or_merge(source, plan, public, voters, trained, other_networks)
             self.setup_ = setup
@@ -639,8 +648,8 @@ class DDC(NetworkClusterer):
             pairs = replace(pairs, neighbors=neighbors_of(source, n_neighbors))
         with own_threads(setup.threads):
             plan = Plan(setup, self.scaling_, pairs)
-            terms, _ = judge(plan, self.modules_[0], source, self._regrouping())
-        return -sum(terms.values())
+            judged = judge(plan, self.modules_[0], source, self._regrouping())
+        return -sum(judged.terms.values())
 
     def _regrouping(self) -> Regrouping:
         """Which clusters the best network's outputs are parts of."""
@@ -808,10 +817,10 @@ class DDC(NetworkClusterer):
 
         ``others`` are the networks of the runs that are not kept; their labels say how far to trust the kept ones.
         """
-        trees = [self._merge_tree(one, source, plan) for one in trained]
-        groups = [_groups(tree, plan.setup) for tree in trees]
+        tree = self._merge_tree(trained[0], source, plan)
+        groups = [_groups(tree, plan.setup), *(self._merged(one, source, plan) for one in trained[1:])]
         labels_of_others = [
-            self._merged_labels(one.module, _groups(self._merge_tree(one, source, plan), plan.setup), source)
+            self._merged_labels(one.module, self._merged(one, source, plan), source, one.outputs)
             for one in others
         ]
         fine_labels = self._keep(
@@ -820,12 +829,19 @@ class DDC(NetworkClusterer):
             voters,
             [one.module for one in trained],
             groups,
+            known=[one.outputs for one in trained],
             labels_of_others=labels_of_others,
             objective=plan.objective(source),
         )
-        if trees[0] is not None:
-            self.merge_tree_ = renumbered_tree(trees[0], self.cluster_orders_[0])
+        if tree is not None:
+            self.merge_tree_ = renumbered_tree(tree, self.cluster_orders_[0])
             self.fine_labels_ = fine_labels
+
+    def _merged(self, trained: _Trained, source: BatchSource, plan: Plan) -> NDArray[np.int64]:
+        """The merged cluster of each of a network's outputs."""
+        if trained.groups is not None:  # no tree has to be made
+            return trained.groups
+        return _groups(self._merge_tree(trained, source, plan), plan.setup)
 
     def _merge_tree(self, trained: _Trained, source: BatchSource, plan: Plan) -> NDArray[np.float64] | None:
         """How a network's clusters merge, None if they are left as they are.

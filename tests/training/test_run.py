@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +9,10 @@ from ddclust import ConstantRate, Network, Snapshots
 from ddclust.data.batches import BatchSource, Scaling
 from ddclust.objective.loss import DDCLoss
 from ddclust.training.checkpoints import RunStore
+from ddclust.training.inference import outputs
 from ddclust.training.record import Outcome
 from ddclust.training.run import advance_run, judge, stages
-from helpers import plan_of
+from helpers import assert_same, plan_of, quick
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_judgement_repeats_exactly_and_leaves_the_module_as_it_was(plan, source)
 def test_judgement_is_the_mean_of_the_batches(plan, source):
     torch.manual_seed(0)
     module = plan.build().eval()
-    terms, used = judge(plan, module, source)
+    terms, used, _ = judge(plan, module, source)
     order = np.random.default_rng(0).permutation(150)
     with torch.no_grad():
         outputs = [module(source.batch(indices)) for indices in np.array_split(order, 3)]
@@ -182,3 +184,53 @@ def test_early_stopping_waits_until_the_loss_has_settled(X):
     assert (plain.record.outcome, plain.record.n_iter) == (Outcome.CONVERGED, 2 * 51)
     # 200 iterations of change; the record that ends at 204 is of both, so those that end at 255 and 306 count.
     assert (waiting.record.outcome, waiting.record.n_iter) == (Outcome.CONVERGED, 306)
+
+
+class Counting(torch.nn.Module):
+    """A network that counts the items that pass through it in evaluation."""
+
+    seen = 0
+
+    def __init__(self, input_shape, n_clusters):
+        super().__init__()
+        self.network = Network("mlp")(input_shape, n_clusters)
+
+    def forward(self, x):
+        Counting.seen += 0 if self.training else len(x)
+        return self.network(x)
+
+
+def test_judging_and_labelling_share_one_pass(X, monkeypatch):
+    """After training every item passes once through the network, and never again for labels or for what is known of items."""
+    options = {"network": Counting, "augment": None, "neighbors": None}
+    first = quick(**options).fit(X)  # also tries the network out on two items
+    padded = 256 * math.ceil(len(X) / 256)
+    Counting.seen = 0
+    model = quick(**options).fit(X)
+    assert Counting.seen == 2 + padded
+    monkeypatch.setattr("ddclust.training.run.MOST_OUTPUT_BYTES", 0)
+    Counting.seen = 0
+    again = quick(**options).fit(X)
+    assert Counting.seen == 2 + 2 * padded
+    for other in (first, again):
+        assert_same(model, other)
+        assert np.array_equal(model.known_items_.means, other.known_items_.means)
+    assert np.array_equal(model.predict_proba(X), model.probabilities_)
+
+
+def test_outputs_of_the_judged_batches_are_those_of_rows_in_turn(plan, source):
+    torch.manual_seed(0)
+    module = plan.build().eval()
+    kept = judge(plan, module, source, keeps_outputs=True).outputs
+    with torch.inference_mode():
+        found = [(hidden, logits.softmax(1)) for _, hidden, logits in outputs(module, source)]
+    hidden, assignments = (torch.cat(parts).numpy() for parts in zip(*found, strict=True))
+    assert np.array_equal(kept.assignments, assignments)
+    assert np.array_equal(kept.hidden, hidden)
+    assert judge(plan, module, source).outputs is None
+
+
+def test_outputs_are_not_kept_of_weighted_items(X, source):
+    plan = replace(plan_of(X), weights=np.linspace(0.5, 1.5, len(X)))
+    torch.manual_seed(0)
+    assert judge(plan, plan.build(), plan.source(X), keeps_outputs=True).outputs is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -100,9 +100,18 @@ class Objective:
         return loss
 
     def evaluated(
-        self, module: nn.Module, x: Tensor, indices: NDArray[np.intp], iteration: int | None = None
+        self,
+        module: nn.Module,
+        x: Tensor,
+        indices: NDArray[np.intp],
+        iteration: int | None = None,
+        *,
+        known: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Any, Tensor]:
-        """The terms, a named tuple of scalars, and the logits of the batch; without an iteration by the final loss."""
+        """The terms, a named tuple of scalars, and the logits of the batch; without an iteration by the final loss.
+
+        ``known`` is what the network makes of the batch itself, if it has been asked before.
+        """
         loss = self._loss_at(iteration)
         other = self.paired(x, indices)
         batches = [x] if other is None else [x, other]
@@ -118,10 +127,10 @@ class Objective:
         batches += [self._linked(links[:, end], x) for _, _, links in kinds for end in (0, 1)]
         anchors = self.pairs.anchors
         if len(batches) == 1 and anchors is None:
-            hidden, logits = self._outputs(module, x)
+            hidden, logits = self._outputs(module, batches, known)
             return loss(hidden, logits.softmax(dim=1)), logits
 
-        outputs = self._outputs(module, torch.cat(batches))
+        outputs = self._outputs(module, batches, known)
         hidden, logits = (output.split([len(batch) for batch in batches]) for output in outputs)
         views = [loss(hidden[view], logits[view].softmax(dim=1)) for view in range(n_views)]
         terms = {name: sum(values) / n_views for name, *values in zip(views[0]._fields, *views, strict=True)}
@@ -136,9 +145,15 @@ class Objective:
             terms[ANCHOR] = weights.get(ANCHOR, 1.0) * divergence_from_anchors(logits[0], wanted)
         return _named(tuple(terms))(*terms.values()), logits[0]
 
-    def _outputs(self, module: nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The hidden representation, and the logits of the clusters."""
-        hidden, logits = outputs_in(self.precision, module, x)
+    def _outputs(
+        self, module: nn.Module, batches: list[Tensor], known: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor]:
+        """The hidden representation, and the logits of the clusters; those of the first batch may be known."""
+        unknown = batches if known is None else batches[1:]
+        found: list[tuple[Tensor, ...]] = [] if known is None else [known]
+        if unknown:
+            found.append(outputs_in(self.precision, module, _together(unknown)))
+        hidden, logits = (_together(parts) for parts in zip(*found, strict=True))
         return hidden, self.regrouping.joined(logits)
 
     def _linked(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
@@ -160,6 +175,11 @@ class Objective:
 
     def _items(self, positions: NDArray[np.integer], x: Tensor) -> Tensor:
         return self.source.batch(positions).to(x.device)
+
+
+def _together(parts: Sequence[Tensor]) -> Tensor:
+    """Batches as one; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(tuple(parts))
 
 
 def _drawn(links: NDArray[np.intp], most: int) -> NDArray[np.intp]:

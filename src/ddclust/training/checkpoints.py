@@ -23,6 +23,7 @@ from ddclust.storage.atomic import write_file
 from ddclust.storage.json_files import parsed
 from ddclust.storage.limits import read_bytes
 from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
+from ddclust.training.inference import Outputs
 from ddclust.training.record import RunRecord
 
 DIGEST_BYTES = 32
@@ -84,11 +85,15 @@ CHECKPOINTS = Kind(
 
 
 class RunState(NamedTuple):
-    """Where a run is: the trainer's tensors and plain values, and the run's record."""
+    """Where a run is: the trainer's tensors and plain values, and the run's record.
+
+    Of a run that has just ended, it may hold the outputs for all items, too; checkpoints do not.
+    """
 
     tensors: dict[str, Tensor]
     plain: dict[str, Any]
     record: RunRecord
+    outputs: Outputs | None = None
 
 
 class RunStore(Workspace):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -18,15 +18,17 @@ from ddclust.data.items import Items
 from ddclust.objective.regrouping import Regrouping
 from ddclust.training.callbacks import KEPT, Run
 from ddclust.training.checkpoints import REMEDY, CheckpointError, RunState, RunStore
-from ddclust.training.inference import evaluation_mode
+from ddclust.training.inference import Gathered, Outputs, evaluation_mode, known_items, outputs_in_order
 from ddclust.training.randomness import own_randomness, own_threads
 from ddclust.training.record import Outcome, RunRecord
-from ddclust.training.setup import Plan
+from ddclust.training.setup import Plan, Setup
 from ddclust.training.trainer import NonFiniteLossError, Trainer, split_batches
 
 # Checkpoints are at least this far apart, and far enough that writing them takes under 2 % of the time.
 CHECKPOINT_SECONDS = 1.0
 CHECKPOINT_SHARE = 0.02
+# The outputs of all runs of a fit for all items are kept for what comes after training if they take less memory.
+MOST_OUTPUT_BYTES = 256 * 2**20
 
 
 class Monitor(Protocol):
@@ -105,6 +107,7 @@ class _Stage:
         self.record.outcome = Outcome.RUNNING
         self.seconds_before, self.begun = self.record.seconds, time.perf_counter()
         self.due = self.begun + CHECKPOINT_SECONDS
+        self.outputs: Outputs | None = None
 
     def _restore(self, state: RunState) -> None:
         try:
@@ -138,7 +141,14 @@ class _Stage:
             trainer.close_record()
         record.outcome, record.n_iter, record.history = ending, trainer.iteration, trainer.history
         if ending is not Outcome.FAILED:
-            terms, record.clusters_used = judge(self.plan, self.module, self.source, self.regrouping)
+            terms, record.clusters_used, outputs = judge(
+                self.plan,
+                self.module,
+                self.source,
+                self.regrouping,
+                keeps_outputs=ending is not Outcome.RUNNING,
+            )
+            self.outputs = outputs
             if not all(map(math.isfinite, terms.values())):
                 record.outcome = Outcome.FAILED
                 record.error = (
@@ -156,7 +166,7 @@ class _Stage:
         """All that the run needs to go on."""
         self.record.seconds = round(self.seconds_before + time.perf_counter() - self.begun, 3)
         tensors, plain = self.trainer.state()
-        return RunState(tensors | self.run.kept, plain, self.record)
+        return RunState(tensors | self.run.kept, plain, self.record, self.outputs)
 
     def save(self) -> None:
         """Write a checkpoint, if there is a place for it, and see how long that takes."""
@@ -191,25 +201,55 @@ class _Stage:
                     getattr(callback, method)(self.run, *arguments)
 
 
+class Judgement(NamedTuple):
+    """How good a run is, and what its network makes of the items if that was to be kept."""
+
+    terms: dict[str, float]  # in evaluation mode, averaged over the whole data
+    clusters_used: int
+    outputs: Outputs | None = None
+
+
 def judge(
-    plan: Plan, module: nn.Module, source: BatchSource, regrouping: Regrouping | None = None
-) -> tuple[dict[str, float], int]:
-    """Each term in evaluation mode, averaged over the whole data, and how many clusters are used.
+    plan: Plan,
+    module: nn.Module,
+    source: BatchSource,
+    regrouping: Regrouping | None = None,
+    *,
+    keeps_outputs: bool = False,
+) -> Judgement:
+    """The terms of a trained network on the whole data, and the clusters that it uses.
 
     The batches are the same for every run, and so are the random choices in them (copies, neighbours, links), so that
-    runs can be compared.
+    runs can be compared. With ``keeps_outputs`` the network's outputs for all items are kept unless they take too much memory.
     """
     n, objective, setup = len(source), plan.objective(source, regrouping), plan.setup
     order = source.order(np.random.default_rng(0))  # data are often sorted by class
     totals: dict[str, float] = {}
     sizes = torch.zeros(setup.n_clusters, dtype=torch.int64)
+    sizes_of_batches = map(len, split_batches(order, setup.batch_size))
+    gathered: Gathered | None = None
     with evaluation_mode(module) as device, own_randomness(0):
-        for indices in split_batches(order, setup.batch_size):
-            terms, logits = objective.evaluated(module, source.batch(indices).to(device), indices)
+        batches = outputs_in_order(module, source, order, sizes_of_batches, device)
+        for number, (indices, x, *known) in enumerate(batches):
+            if number == 0 and keeps_outputs and outputs_are_kept(setup, source, known[0].shape[1]):
+                gathered = Gathered(n)
+            if gathered is not None:
+                gathered.add(indices, *known)
+            terms, logits = objective.evaluated(module, x, indices, known=(known[0], known[1]))
             sizes += torch.bincount(logits.argmax(dim=1).cpu(), minlength=setup.n_clusters)
             for name, value in zip(terms._fields, terms, strict=True):
                 totals[name] = totals.get(name, 0.0) + value.item() * len(indices) / n
-    return totals, int((sizes > 0).sum())
+    outputs = None if gathered is None else gathered.outputs()
+    if outputs is not None and not np.isfinite(outputs.assignments).all():
+        outputs = None  # whoever asks the network again gets an error that names the item
+    return Judgement(totals, int((sizes > 0).sum()), outputs)
+
+
+def outputs_are_kept(setup: Setup, source: BatchSource, n_hidden: int) -> bool:
+    """Whether the outputs of all runs for all items fit into memory. Judging leaves out items that have no weight."""
+    n = len(source)
+    numbers = n * setup.n_clusters + len(known_items(n)) * n_hidden
+    return source.weights is None and 4 * numbers * setup.n_init <= MOST_OUTPUT_BYTES
 
 
 def stages(n_runs: int, n_keep: int, max_iter: int, halving: bool) -> list[tuple[int, int]]:
