@@ -43,7 +43,7 @@ RUN_FILE = "run.json"
 CHECKPOINTS_FOLDER = "checkpoints"
 LOCK_FILE = ".lock"
 REPORT_FILE = "report.html"
-FOUND = ("voters", "runs", "files")  # the entries of run.json that a fit adds with its results
+FOUND = ("precision", "voters", "runs", "files")  # the entries of run.json that a fit adds with its results
 NAMES_FILE = "names.json"
 NAMES_FORMAT = "ddclust-names"
 
@@ -75,6 +75,7 @@ class RunFile(TypedDict):
     versions: NotRequired[dict[str, str]]
     seconds: NotRequired[dict[str, float]]
     warnings: NotRequired[list[str]]
+    precision: NotRequired[str]  # in which the networks were trained
     voters: NotRequired[list[int]]
     runs: NotRequired[list[RunRecord]]
     files: NotRequired[dict[str, str]]  # the SHA-256 of each file
@@ -222,6 +223,7 @@ def write_results(
     records = [{key: value for key, value in record.items() if key != "history"} for record in model.runs_]
     found = {
         "status": "complete" if complete else "interrupted",
+        "precision": model.setup_.precision,
         "voters": model.voters_,
         "runs": records,
         "files": {name: _digest(folder / name) for name in (LABELS_FILE, HISTORY_FILE)},

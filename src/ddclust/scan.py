@@ -25,9 +25,11 @@ from sklearn.exceptions import ConvergenceWarning
 from ddclust.data.text import StemVectorizer, checked_texts, is_text
 from ddclust.data.views import is_views
 from ddclust.ddc import DDC
+from ddclust.defaults import AUTO
 from ddclust.show import plots
 from ddclust.storage.atomic import refuse_links, write_file, write_json
 from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
+from ddclust.training.checkpoints import continued_precision
 from ddclust.training.record import Outcome, RunRecord
 
 # Below this stability, runs do not find the same clusters.
@@ -292,8 +294,11 @@ def _fitted_row(X: Any, model: DDC) -> Row:
 
 def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
     """The same, from what the folder holds, or left there."""
-    workspace = Workspace(folder, ROW)
-    with workspace.claimed(model.fit_identity(X)) as found:
+    workspace, identity = Workspace(folder, ROW), model.fit_identity(X)
+    if model.precision == AUTO:
+        identity["setup"]["precision"] = continued_precision(workspace, identity["setup"]["precision"])
+        model.set_params(precision=identity["setup"]["precision"])
+    with workspace.claimed(identity) as found:
         if "row" not in found:
             row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
             workspace.finish(row=row)

@@ -6,7 +6,8 @@ import torch
 
 from ddclust import DDC, Network
 from ddclust.objective.precision import PRECISIONS, is_native, outputs_in
-from helpers import quick
+from ddclust.scan import scan
+from helpers import assert_same, interrupted_fit, quick
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 12, 12), dtype=np.uint8)
 
@@ -83,6 +84,31 @@ def test_auto_is_bfloat16_for_images_where_the_processor_has_it():
     expected = "bfloat16" if is_native("bfloat16", torch.device("cpu")) else "float32"
     assert quick(precision="auto", max_iter=2).fit(IMAGES).setup_.precision == expected
     assert quick(precision="auto", max_iter=2).fit(IMAGES.reshape(40, -1)).setup_.precision == "float32"
+
+
+@pytest.mark.parametrize(("begun", "has_bfloat16"), [("bfloat16", False), ("float32", True)])
+def test_a_fit_goes_on_in_the_precision_it_was_begun_in(tmp_path, monkeypatch, begun, has_bfloat16):
+    """Also on a processor on which it would have begun in the other one, and says so."""
+    options = {"n_init": 2, "max_iter": 12}
+    undisturbed = quick(**options, precision=begun).fit(IMAGES)
+    interrupted_fit(quick(**options, precision=begun, checkpoint_dir=tmp_path), IMAGES, monkeypatch, 9)
+    monkeypatch.setattr("ddclust.defaults.is_native", lambda precision, device: has_bfloat16)
+    with pytest.warns(UserWarning, match=f"were begun in {begun} and go on in it"):
+        model = quick(**options, precision="auto", checkpoint_dir=tmp_path).fit(IMAGES)
+    assert model.setup_.precision == begun
+    assert_same(model, undisturbed)
+    other = next(precision for precision in PRECISIONS if precision != begun)
+    with pytest.raises(ValueError, match=f"precision is '{begun}' there and '{other}' here"):
+        quick(**options, precision=other, checkpoint_dir=tmp_path).fit(IMAGES)
+
+
+def test_a_scan_goes_on_in_the_precision_it_was_begun_in(tmp_path, monkeypatch):
+    model = quick(n_init=2, max_iter=3, precision="auto")
+    rows = []
+    for has_bfloat16 in (True, False):
+        monkeypatch.setattr("ddclust.defaults.is_native", lambda *_, answer=has_bfloat16: answer)
+        rows.append(scan(IMAGES, [2], model=model, folder=tmp_path).rows)
+    assert rows[0] == rows[1]
 
 
 def test_every_device_computes_in_float32():

@@ -495,7 +495,7 @@ MODEL_TABLE = _table(
         ("--precision",),
         "precision",
         TRAINING,
-        "Precision of the network in training; bfloat16 is faster where the processor has it.",
+        "Precision of the network in training; auto is bfloat16 for images where the processor has it.",
         type=click.Choice(("auto", "float32", "bfloat16")),
         default="float32",
     ),

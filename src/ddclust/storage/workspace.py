@@ -102,6 +102,11 @@ class Workspace:
             raise
         return found
 
+    def is_begun(self) -> bool:
+        """Whether there is any work in the folder."""
+        self._refuse_other_files()
+        return self.identity_file.exists()
+
     def finish(self, **content: Any) -> None:
         """Write the outcome of the work into the identity file."""
         write_sealed(self.identity_file, self.read() | content)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import torch
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from ddclust.objective.precision import PRECISIONS
 from ddclust.storage.atomic import write_file
 from ddclust.storage.json_files import parsed
 from ddclust.storage.limits import read_bytes
@@ -37,10 +39,17 @@ class CheckpointError(WorkspaceError):
     """A checkpoint folder that cannot be used."""
 
 
+class _Setup(TypedDict):
+    """What is used of a setup."""
+
+    precision: NotRequired[str]
+
+
 class _FitFile(TypedDict):
     """What is used of fit.json, apart from comparing it."""
 
     seeds: list[int]
+    setup: NotRequired[_Setup]
 
 
 class _PlainState(TypedDict):
@@ -148,6 +157,25 @@ class RunStore(Workspace):
 
     def _files(self, index: int) -> list[Path]:
         return [self.folder / f"run-{index:03d}.{side}" for side in "ab"]
+
+
+def continued_precision(workspace: Workspace, precision: str) -> str:
+    """The precision of the work that a folder holds, which is said if it is another, or else ``precision``.
+
+    What "auto" stands for depends on the machine, and work may go on on another one.
+    """
+    if not workspace.is_begun():
+        return precision
+    begun = workspace.read().get("setup", {}).get("precision")
+    if begun == precision or begun not in PRECISIONS:
+        return precision
+    warnings.warn(
+        f"The runs in {str(workspace.folder)!r} were begun in {begun} and go on in it; on this machine they would begin in"
+        f" {precision}.",
+        UserWarning,
+        stacklevel=5,
+    )
+    return begun
 
 
 def _read_state(file: Path) -> RunState | None:
