@@ -102,16 +102,34 @@ def _linked(P: NDArray[np.float64], n_groups: int, power: float) -> NDArray[np.i
 
 def _improved(P: NDArray[np.float64], groups: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
     """Move single clusters to other groups as long as the cost falls."""
-    groups, cost, falls = groups.copy(), _parted(P, groups, n_groups), True
+    groups, falls = groups.copy(), True
+    links = P @ np.eye(n_groups)[groups]  # (k, n_groups), of each cluster to each group
+    volume = P.sum(axis=1)
+    members, volumes = np.bincount(groups, minlength=n_groups), np.bincount(groups, volume, n_groups)
+    inside = np.bincount(groups, links[np.arange(len(P)), groups], n_groups)
     while falls:
         falls = False
-        for cluster in range(len(P)):
+        for cluster, own in enumerate(volume):
             for group in range(n_groups):
                 before = groups[cluster]
-                groups[cluster] = group
-                moved = _parted(P, groups, n_groups)
-                if moved < cost - 1e-12:
-                    cost, falls = moved, True
-                else:
-                    groups[cluster] = before
+                if group == before or members[before] == 1:
+                    continue
+                # Only the costs of the two groups change; the rest would be the same sum on both sides.
+                within = P[cluster, cluster]
+                left = inside[before] - 2 * links[cluster, before] + within
+                joined = inside[group] + 2 * links[cluster, group] + within
+                now = _cost(volumes[before], inside[before]) + _cost(volumes[group], inside[group])
+                then = _cost(volumes[before] - own, left) + _cost(volumes[group] + own, joined)
+                if then < now - 1e-12:
+                    groups[cluster], falls = group, True
+                    inside[before], inside[group] = left, joined
+                    volumes[[before, group]] += (-own, own)
+                    members[[before, group]] += (-1, 1)
+                    links[:, before] -= P[:, cluster]
+                    links[:, group] += P[:, cluster]
     return groups
+
+
+def _cost(volume: float, inside: float) -> float:
+    """What the pairs cost that one group parts from the rest."""
+    return float((volume - inside) * volume**POWER)
