@@ -62,6 +62,16 @@ MIXED: dict[str, tuple[Callable[[], Any], str]] = {
     "cars": (lambda: _of_vega("cars"), "Origin"),
     "seattle-weather": (lambda: _of_vega("seattle_weather"), "weather"),
     "orders": (_orders, "customer"),
+    "scat": (lambda: _of_r("modeldata", "scat"), "Species"),
+    "olive": (lambda: _of_r("dslabs", "olive"), "region"),
+    "crabs": (lambda: _of_r("MASS", "crabs"), "sp"),
+    "possum": (lambda: _of_r("DAAG", "possum"), "Pop"),
+    "survey": (lambda: _of_r("MASS", "survey"), "Sex"),
+    "oj": (lambda: _of_r("ISLR", "OJ"), "Purchase"),
+    "davis": (lambda: _of_r("carData", "Davis"), "sex"),
+    "diabetes": (lambda: _of_r("heplots", "Diabetes"), "group"),
+    "college": (lambda: _of_r("ISLR", "College"), "Private"),
+    "prestige": (lambda: _of_r("carData", "Prestige"), "type"),
 }
 
 

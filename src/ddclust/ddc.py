@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from ddclust.base import NetworkClusterer, all_or_nothing, contrasts, outputs_of
+from ddclust.choosing.anchors import in_words, soft_assignments
 from ddclust.choosing.borders import doubtful_border
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
 from ddclust.choosing.k_means import beside_k_means, sampled_vectors
@@ -29,7 +30,6 @@ from ddclust.choosing.merging import (
     network_overlaps,
     renumbered_tree,
 )
-from ddclust.choosing.mixtures import COVARIANCES, soft_assignments
 from ddclust.choosing.new_kinds import REJECTED, NewKinds, new_kinds
 from ddclust.choosing.regrouping import groups_by_pairs
 from ddclust.choosing.selection import CRITERIA, Selection, chosen_runs, note_agreement
@@ -130,10 +130,10 @@ class DDC(NetworkClusterer):
         neighbours, texts copies without most words and 20 neighbours, dense vectors 10 neighbours, and views no
         pairs. If only one is ``"auto"``, it is None. So ``augment=None`` alone means no pairs, as in the paper.
     anchor : "auto" or None, default="auto"
-        ``"auto"`` asks a mixture of ``n_clusters`` Gaussians first, if X is dense vectors and no loss, pairs, links,
-        ``n_final`` or network of the user's own are given. If more Gaussians describe the data no better, the network
-        learns the mixture's assignments instead of finding clusters from neighbours, and ``setup_.anchor`` says so. See
-        :mod:`ddclust.choosing.mixtures`. None: the mixture is not asked.
+        ``"auto"`` asks simple methods first, if X is dense vectors and no loss, pairs, links, ``n_final`` or network of the
+        user's own are given. If a mixture of ``n_clusters`` Gaussians explains the data, or if neighbours do not point to other
+        clusters than k-means, the network learns their assignments instead of finding clusters from neighbours, and
+        ``setup_.anchor`` says so. See :mod:`ddclust.choosing.anchors`. None: no simple method is asked.
     n_init : int, default=4
         Number of runs, from different seeds. The paper has 20.
     n_vote : int, default=1
@@ -385,7 +385,7 @@ class DDC(NetworkClusterer):
         sample_weight : array-like of shape (n_samples,), optional
             How often items are drawn into batches, in relation to each other: an item of weight 2 twice as often as one of
             weight 1, as if it were there twice, and one of weight 0 never. Runs are judged on items drawn in the same
-            way. Scaling, neighbours and merging take all items alike, and no mixture is asked (``anchor``). Every item gets a label.
+            way. Scaling, neighbours and merging take all items alike, and no simple method is asked (``anchor``). Every item gets a label.
             Equal weights are none.
         must_link, cannot_link : array-like of int of shape (m, 2), optional
             Positions of items in ``X`` that must, or must not, share a cluster. The result may break some of them.
@@ -706,7 +706,7 @@ class DDC(NetworkClusterer):
         scaling = self._scaling(X)
         has_links = len(links.must) + len(links.cannot) > 0
         weights = checked_weights(sample_weight, len(X), self.n_clusters)
-        # A mixture knows no weights.
+        # A simple method knows no weights.
         anchor = resolved_anchor(self, X, scaling, has_links=has_links) if weights is None else None
         setup = resolve(self, X, scaling, has_links=has_links, anchor=anchor)
         if self.precision == AUTO and self.checkpoint_dir is not None:
@@ -756,9 +756,7 @@ class DDC(NetworkClusterer):
             languages = " and ".join(map(str.capitalize, self.vectorizer_.language_.split("+")))
             say(f"The texts are taken for {languages}; language=... says otherwise.")
         if plan.setup.anchor is not None:
-            say(
-                f"A Gaussian mixture explains these data ({COVARIANCES[plan.setup.anchor]}): the network learns its clusters."
-            )
+            say(in_words(plan.setup.anchor))
         if self.precision == AUTO and plan.setup.precision != "float32":
             say(
                 f"The network is trained in {plan.setup.precision}; precision='float32' (--precision) takes longer."

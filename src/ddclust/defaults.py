@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from ddclust.choosing.anchors import Anchor, found_anchor
 from ddclust.choosing.k_means import k_means_labels
-from ddclust.choosing.mixtures import BestMixture, believed_mixture
 from ddclust.choosing.selection import Selection
 from ddclust.data.batches import BatchSource, Scaling, input_shape
 from ddclust.data.items import Items, SparseItems
@@ -55,7 +55,7 @@ FINE_ITEMS = 50  # items of a fine cluster on average, at least: five times the 
 FINE_IMAGES = 20  # the same of images, ten times their neighbours
 # First learning rate for features of encoders. On 10,000 photographs 1e-3 gave .622 and 1e-4 gave .584, on AG News .868 and .851.
 ENCODED_RATE = 1e-3
-# Weight, first learning rate and iterations at most of what a network learns from a Gaussian mixture. On iris, wine and
+# Weight, first learning rate and iterations at most of what a network learns from a simple method. On iris, wine and
 # blobs 300 iterations were enough for the same clusters.
 ANCHOR_WEIGHT, ANCHOR_RATE, ANCHOR_ITERATIONS = 10.0, 1e-3, 1000
 MOST_BYTES = 2 * 2**30  # of dense items as float32, up to which neighbours are searched in memory
@@ -84,7 +84,7 @@ def resolve(
     scaling: Scaling,
     *,
     has_links: bool = False,
-    anchor: BestMixture | None = None,
+    anchor: Anchor | None = None,
 ) -> Setup:
     """Everything that a fit of X depends on; ``anchor`` is what :func:`resolved_anchor` gives."""
     views = X.view_shapes if isinstance(X, ViewItems) else None
@@ -131,18 +131,16 @@ def resolve(
         precision=resolved_precision(params.precision, network, device),
         # Several runs train side by side on one thread each; a single one uses all.
         threads=1 if params.n_init > 1 else usual_threads(),
-        anchor=None if anchor is None else anchor.shape,
+        anchor=None if anchor is None else anchor.name,
         encoder=None if encoder is None else str(encoder),
     )
 
 
-def resolved_anchor(
-    params: DDC, X: Items, scaling: Scaling, *, has_links: bool = False
-) -> BestMixture | None:
-    """The Gaussian mixture that the network is to learn, if it explains the data; see :mod:`ddclust.choosing.mixtures`.
+def resolved_anchor(params: DDC, X: Items, scaling: Scaling, *, has_links: bool = False) -> Anchor | None:
+    """The simple method that the network is to learn, if any; see :mod:`ddclust.choosing.anchors`.
 
     Only dense vectors have one, and only if nothing was set that takes part in finding clusters: no loss, pairs, links,
-    network of the user's own, or merging. Features of encoders are no Gaussians either.
+    network of the user's own, or merging. Features of encoders are left to the network.
     """
     at_auto = (params.anchor, params.loss, params.augment, params.neighbors, params.n_final)
     is_left_to_us = (
@@ -156,7 +154,7 @@ def resolved_anchor(
     if not (is_left_to_us and is_dense and params.n_clusters > 1 and default_pairs(X).exist):
         return None
     n_clusters = int(params.n_clusters)
-    return believed_mixture(BatchSource(X, scaling), n_clusters, _many(n_clusters))
+    return found_anchor(BatchSource(X, scaling), n_clusters, _many(n_clusters))
 
 
 def resolved_network(

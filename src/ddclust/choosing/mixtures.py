@@ -7,9 +7,10 @@ mixture of k Gaussians is asked first. All is decided by the Bayesian informatio
    only of the last two. k-means is nearly the spherical one.
 2. The *gain* is how much lower the BIC is than that of a single Gaussian, and the *rest* how much lower it would get with
    more components: k + 1, k + 2, the number of fine clusters that are merged otherwise, or half-way to it.
-3. The mixture is believed if the rest is at most a tenth of the gain.
+3. The mixture is believed if the rest is at most a tenth of the gain, and if no component is *flat*: a feature that is the
+   same in a whole component is a level, such as a category of a table, and the likelihood of Gaussians on it has no bound.
 
-Rings, moons and handwriting have a large rest: no k Gaussians describe them, and their clusters are left to the network.
+Rings, moons and handwriting have a large rest: no k Gaussians describe them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-
-from ddclust.data.batches import BatchSource, random_items
-
-if TYPE_CHECKING:
-    from sklearn.mixture import GaussianMixture
 
 # The shapes of covariances, and how to say them.
 COVARIANCES = {
@@ -37,10 +33,9 @@ COVARIANCES = {
 # these, wine has the largest rest among those that are believed, .04 of its gain, and digits the smallest of the others, .16.
 LARGEST_REST = 0.1
 MATRIX_FEATURES = 50  # beyond, covariance matrices take too long
-MIXED_ITEMS = 5000  # mixtures are fitted to at most so many
 STARTS, STARTS_OF_MORE = 10, 2
 LEAST_VARIANCE = 1e-4  # of a component, in units of the scaled features
-BLOCK = 10_000
+FLAT = 1e-3  # variance of a feature in a component, beyond the least one, as a share of its variance in all items
 
 
 class BestMixture(NamedTuple):
@@ -50,35 +45,56 @@ class BestMixture(NamedTuple):
     bic: float
 
     @property
-    def shape(self) -> str:
+    def name(self) -> str:
         """Which covariances its components have."""
         return str(self.model.covariance_type)
 
+    def probabilities(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of each component for each row, (n, k)."""
+        return np.asarray(self.model.predict_proba(X))
 
-def believed_mixture(source: BatchSource, n_clusters: int, n_fine: int) -> BestMixture | None:
-    """The mixture of ``n_clusters`` Gaussians if it explains the data, else None.
+    def is_flat(self, X: NDArray[np.float64]) -> bool:
+        """Whether a feature that varies among the rows is the same in all of a component.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
+        >>> levels = np.column_stack([X, np.repeat([0.0, 1.0], 100)])
+        >>> best_mixture(X, 2, 1).is_flat(X), best_mixture(levels, 2, 1).is_flat(levels)
+        (False, True)
+        """
+        covariances = self.model.covariances_
+        if self.name == "full":
+            variances = np.diagonal(covariances, axis1=1, axis2=2)
+        else:
+            by_component = {"tied": np.diagonal, "spherical": lambda found: found[:, None]}
+            variances = np.atleast_2d(by_component.get(self.name, np.asarray)(covariances))
+        overall = X.var(axis=0)
+        varying = overall > 0
+        beyond = np.broadcast_to(variances, (len(variances), len(overall)))[:, varying] - LEAST_VARIANCE
+        return bool((beyond < FLAT * overall[varying]).any())
+
+
+def believed_mixture(X: NDArray[np.float64], n_clusters: int, n_fine: int) -> BestMixture | None:
+    """The mixture of ``n_clusters`` Gaussians if it explains the rows, else None.
 
     ``n_fine`` is the largest number of components that it is compared with.
 
     Examples
     --------
     >>> from sklearn.datasets import make_blobs, make_circles
-    >>> from ddclust.data.batches import Scaling
     >>> for X in (make_blobs(300, random_state=0)[0], make_circles(300, factor=0.3, random_state=0)[0]):
-    ...     found = believed_mixture(BatchSource(X, Scaling.of(X)), 3, 9)
-    ...     print(found is not None)
+    ...     print(believed_mixture(X, 3, 9) is not None)
     True
     False
     """
-    some = random_items(len(source), MIXED_ITEMS, seed=0)
-    X = source.batch(some).numpy().astype(np.float64)
-    if len(X) <= n_fine or not np.isfinite(X).all():
+    if len(X) <= n_fine:
         return None
     found = best_mixture(X, n_clusters, STARTS)
     more = {n_clusters + 1, n_clusters + 2, (n_clusters + n_fine) // 2, n_fine} - {n_clusters}
     gain = best_mixture(X, 1, 1).bic - found.bic
     rest = found.bic - min(best_mixture(X, m, STARTS_OF_MORE).bic for m in more)
-    return found if rest <= LARGEST_REST * max(gain, 0.0) else None
+    return found if rest <= LARGEST_REST * max(gain, 0.0) and not found.is_flat(X) else None
 
 
 def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> BestMixture:
@@ -87,7 +103,7 @@ def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> Best
     Examples
     --------
     >>> X = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0], [9.0]], 100, axis=0)
-    >>> best_mixture(X, 2, 1).shape
+    >>> best_mixture(X, 2, 1).name
     'spherical'
     """
     from sklearn.mixture import GaussianMixture
@@ -103,10 +119,3 @@ def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> Best
             model.fit(X)
         found.append(BestMixture(model, float(model.bic(X)) / len(X)))
     return min(found, key=lambda mixture: mixture.bic)
-
-
-def soft_assignments(mixture: BestMixture, source: BatchSource) -> NDArray[np.float32]:
-    """The probability of each component for each item, (n, k)."""
-    blocks = [slice(start, start + BLOCK) for start in range(0, len(source), BLOCK)]
-    found = [mixture.model.predict_proba(source.batch(rows).numpy().astype(np.float64)) for rows in blocks]
-    return np.concatenate(found).astype(np.float32)

@@ -390,7 +390,8 @@ MODEL_TABLE = _table(
         ("--anchor",),
         "anchor",
         CLUSTERS,
-        "Whether a Gaussian mixture is asked first: if it explains dense vectors, the network learns its clusters.",
+        "Whether simple methods are asked first: of dense vectors, the network learns the clusters of a Gaussian mixture or of"
+        " k-means if these explain the data as well.",
         type=click.Choice(["auto", "none"]),
         default="auto",
         convert=lambda name: None if name == "none" else name,

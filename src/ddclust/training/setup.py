@@ -54,7 +54,7 @@ class Setup:
     device: torch.device = field(metadata=AFTER_TRAINING)
     precision: str = "float32"
     fine: FineStage | None = None  # in which n_clusters are trained, before they are grouped
-    anchor: str | None = None  # covariances of the Gaussian mixture whose assignments are learnt
+    anchor: str | None = None  # what is learnt: "k-means", or the covariances of a Gaussian mixture
     encoder: str | None = None  # whose features are clustered, and the beginning of its digest
 
     @property
