@@ -64,11 +64,13 @@ class BestMixture(NamedTuple):
         (False, True)
         """
         covariances = self.model.covariances_
-        if self.name == "full":
-            variances = np.diagonal(covariances, axis1=1, axis2=2)
-        else:
-            by_component = {"tied": np.diagonal, "spherical": lambda found: found[:, None]}
-            variances = np.atleast_2d(by_component.get(self.name, np.asarray)(covariances))
+        match self.name:
+            case "full" | "tied":
+                variances = np.atleast_2d(np.diagonal(covariances, axis1=-2, axis2=-1))
+            case "spherical":
+                variances = covariances[:, None]
+            case _:
+                variances = covariances
         overall = X.var(axis=0)
         varying = overall > 0
         beyond = np.broadcast_to(variances, (len(variances), len(overall)))[:, varying] - LEAST_VARIANCE
