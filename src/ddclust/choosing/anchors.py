@@ -15,20 +15,20 @@ little it matters, and divisions along levels part none of them.
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.pairwise import euclidean_distances
 
 from ddclust.choosing.grouping import merged_by_pairs
 from ddclust.choosing.mixtures import COVARIANCES, believed_mixture
 from ddclust.data.batches import BatchSource, random_items
 from ddclust.data.neighbors import nearest_neighbors
+
+if TYPE_CHECKING:
+    from sklearn.cluster import KMeans
 
 K_MEANS = "k-means"
 ASKED_ITEMS = 5000  # simple methods are fitted to at most so many
@@ -80,6 +80,8 @@ class FoundCentres(NamedTuple):
         array([[0.98, 0.02],
                [0.5 , 0.5 ]])
         """
+        from sklearn.metrics.pairwise import euclidean_distances
+
         squares = euclidean_distances(X, self.centres, squared=True)
         return np.asarray(softmax(-squares / (2 * max(self.variance, 1e-12)), axis=1))
 
@@ -159,6 +161,8 @@ def neighbors_decide(X: NDArray[np.float64], n_clusters: int, n_fine: int) -> bo
     >>> neighbors_decide(X, 2, 8), neighbors_decide(X > 0, 2, 8)
     (True, False)
     """
+    from sklearn.metrics import adjusted_rand_score
+
     n_cells = min(CELLS * n_fine, len(X) // CELL_ITEMS)
     if n_cells <= n_clusters or share_of_levels(X) > SHARE_OF_LEVELS:
         return False
@@ -207,6 +211,8 @@ def _by_cells(X: NDArray[np.float64], n_cells: int, n_clusters: int) -> _Cells:
 
 
 def _k_means(X: NDArray[np.float64], n_clusters: int, n_init: int) -> KMeans:
+    from sklearn.cluster import KMeans
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of equal rows
         return KMeans(n_clusters, n_init=n_init, random_state=0).fit(X)

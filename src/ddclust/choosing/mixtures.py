@@ -22,6 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
+
 # The shapes of covariances, and how to say them.
 COVARIANCES = {
     "full": "ellipsoids of any shape",
