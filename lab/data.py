@@ -82,6 +82,42 @@ def _part_of_mnist() -> Bunch:
     return Bunch(data=mnist.data[::35], target=mnist.target[::35])
 
 
+def _of_one_kind(X: np.ndarray) -> Bunch:
+    """Data without clusters."""
+    return Bunch(data=X, target=np.zeros(len(X), dtype=np.int64))
+
+
+def _noise(n_features: int, seed: int) -> Bunch:
+    """Uniform noise."""
+    return _of_one_kind(np.random.default_rng(seed).random((400, n_features)))
+
+
+def _blob(n_features: int, seed: int, *, longest: float = 1.0) -> Bunch:
+    """One Gaussian, whose spread falls from ``longest`` to 1."""
+    spread = np.geomspace(longest, 1, n_features)
+    mixed = np.linalg.qr(np.random.default_rng(seed + 1).normal(size=(n_features, n_features)))[0]
+    return _of_one_kind(np.random.default_rng(seed).normal(size=(400, n_features)) * spread @ mixed)
+
+
+def _bow(seed: int) -> Bunch:
+    """One long bent cloud."""
+    random = np.random.default_rng(seed)
+    angle = random.uniform(0, 1.5 * np.pi, 400)
+    X = np.column_stack((np.cos(angle), np.sin(angle), np.zeros(400)))
+    return _of_one_kind(X + 0.08 * random.normal(size=X.shape))
+
+
+def _skewed(seed: int) -> Bunch:
+    """One cloud with long tails on one side."""
+    return _of_one_kind(np.random.default_rng(seed).lognormal(sigma=0.7, size=(400, 3)))
+
+
+def _four_blobs() -> Bunch:
+    """Four groups of 200 to 50 points in five dimensions."""
+    X, y = sklearn.datasets.make_blobs([200, 150, 100, 50], 5, center_box=(-6, 6), random_state=3)
+    return Bunch(data=X, target=y)
+
+
 def _unequal_digits() -> Bunch:
     """178 zeros down to 18 nines, each digit a little rarer than the one before."""
     digits, rng = load("digits"), np.random.default_rng(0)
@@ -106,6 +142,16 @@ MADE = {
     "mnist-2000": _part_of_mnist,
     "moons-few": lambda: _moons(200),
     "bananas": _bananas,
+    "blobs-four": _four_blobs,
+    "noise-2": lambda: _noise(2, 7),
+    "noise-3": lambda: _noise(3, 8),
+    "noise-10": lambda: _noise(10, 9),
+    "blob-4": lambda: _blob(4, 7),
+    "blob-2": lambda: _blob(2, 8),
+    "blob-20": lambda: _blob(20, 9),
+    "blob-long": lambda: _blob(5, 10, longest=8.0),
+    "blob-skewed": lambda: _skewed(11),
+    "bow": lambda: _bow(12),
 }
 
 

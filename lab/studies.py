@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from ddclust.choosing.consensus import majority_vote
 from ddclust.choosing.metrics import nmi
 from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
 from ddclust.ddc import DDC
+from ddclust.scan import scan
 from ddclust.training.record import RunRecord
 from ddclust.training.run import stages
 from lab.runner import N_VOTE, Fitted, described_runs, scores
@@ -134,6 +137,24 @@ def separation(bunch: Bunch, fit: Fitted) -> dict[str, Any]:
         "runs": described_runs(fit, bunch.target),
         "learnt": mean_and_sd(learnt.tolist()),
         "photos": len(np.unique(bunch.photo)),
+    }
+
+
+def numbers(
+    bunch: Bunch, fit: None, *, ks: Sequence[int], runs: int, iterations: int, items: int
+) -> dict[str, Any]:
+    """What a scan says about the number of clusters."""
+    X = bunch.data
+    if X.shape[0] > items:
+        X = X[np.sort(np.random.default_rng(0).permutation(X.shape[0])[:items])]
+    begun = time.process_time()
+    model = DDC(n_init=runs, max_iter=iterations, encoder=None, random_state=0, n_jobs=1, verbose=False)
+    found = scan(X, ks, model=model)
+    seconds = time.process_time() - begun
+    return {
+        "said": asdict(found.recommendation),
+        "rows": [row | {"agreements": [round(a, 4) for a in row["agreements"]]} for row in found.rows],
+        "processor_seconds": round(seconds, 1),
     }
 
 

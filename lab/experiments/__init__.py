@@ -10,6 +10,7 @@ from lab.experiments.beyond import beyond
 from lab.experiments.encoded import encoded
 from lab.experiments.figures import figures
 from lab.experiments.mixed import mixed
+from lab.experiments.numbers import numbers
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
 from lab.experiments.studies import choosing, defaults, merging, precision, regrouping, restarts, tables
@@ -32,6 +33,7 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "regrouping": regrouping,
     "tables": tables,
     "precision": precision,
+    "numbers": numbers,
     "restarts": restarts,
     "selection": choosing,
 }

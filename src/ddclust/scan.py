@@ -2,7 +2,11 @@
 
 If the number of clusters suits the data, different runs find the same clusters. If it does not, each run merges or
 splits others. The *stability* of a number k is the mean adjusted Rand index of all pairs of runs. It is corrected for chance,
-so it can be compared between numbers. :func:`recommend` derives a recommendation from it, or says that it is unclear.
+so it can be compared between numbers.
+
+Runs can agree where there are no clusters, too: they may all halve a long cloud in its middle. So the clusters must also be
+closed: their borders must follow gaps in the data, and no cluster may have one inside (:mod:`ddclust.choosing.openness`).
+:func:`recommend` derives a recommendation from both, or says that it is unclear.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ddclust.choosing.openness import Landscape, landscape_of
+from ddclust.choosing.selection import agreement
 from ddclust.data.text import StemVectorizer, checked_texts, is_text
 from ddclust.data.views import is_views
 from ddclust.ddc import DDC
@@ -36,13 +42,16 @@ from ddclust.training.record import Outcome, RunRecord
 STABLE = 0.8
 # Stabilities that differ by less are alike.
 ALIKE = 0.05
+# Clusters are closed if the most open one is at most so open, where clusters in noise are 1. Chosen on development sets;
+# docs/number-of-clusters.md names them.
+CLOSED = 0.3
 # A recommendation that fewer of the resamplings repeat is none.
 CONFIDENT = 0.6
 RESAMPLINGS = 2000
 SCAN_FILE = "scan.json"
 PICTURE_FILE = "scan.png"
 CHECKPOINTS_FOLDER = "checkpoints"
-TABLE_COLUMNS = ("k", "stability", "divergence", "clusters used", "seconds")
+TABLE_COLUMNS = ("k", "stability", "openness", "divergence", "clusters used", "seconds")
 
 
 class Row(TypedDict):
@@ -51,6 +60,7 @@ class Row(TypedDict):
     k: int
     stability: float
     agreements: Annotated[list[float], Meta(min_length=2)]
+    openness: float | None
     divergence: float | None
     clusters_used: Annotated[list[int], Meta(min_length=2)]
     seconds: float
@@ -96,7 +106,8 @@ class Scan:
     """The outcome of a scan: a row of quantities for each number of clusters, and what follows from them.
 
     A row has ``k``, ``stability``, ``agreements`` (for each run its mean adjusted Rand index with the others),
-    ``divergence`` (the mean over runs of that term of the loss on the whole data), ``clusters_used`` (of each
+    ``openness`` (the median over runs of that of the most open cluster, in units of clusters in noise; None if fewer than two
+    runs use all clusters), ``divergence`` (the mean over runs of that term of the loss on the whole data), ``clusters_used`` (of each
     run), and ``seconds``.
     """
 
@@ -148,18 +159,22 @@ def scan(
     place = None if folder is None else Path(folder)
     if place is not None:
         refuse_links(place, ScanError)
-    rows = []
+    rows, landscape = [], _LandscapeOf(X)
     for k in numbers:
         own = clone(model).set_params(
             n_clusters=k,
-            n_final=None,
+            n_final=None if model.n_final is None else AUTO,
             anchor=None,
-            n_vote=1,
-            selection="agreement",
+            n_vote=model.n_init,
+            selection="loss",
             callbacks=None,
             checkpoint_dir=None,
         )
-        row = _fitted_row(X, own) if place is None else _row_in_folder(X, own, place / f"k-{k:03d}")
+        row = (
+            _fitted_row(X, own, landscape)
+            if place is None
+            else _row_in_folder(X, own, landscape, place / f"k-{k:03d}")
+        )
         rows.append(row)
         if on_row is not None:
             on_row(row)
@@ -170,10 +185,11 @@ def scan(
 
 
 def recommend(rows: Sequence[Row]) -> Recommendation:
-    """What the stabilities of a scan's rows say about the number of clusters.
+    """What the rows of a scan say about the number of clusters.
 
-    - A number counts only if most of its runs use all clusters.
-    - If the best stability is below .8, the number of clusters is unclear.
+    - A number counts only if most of its runs use all clusters, and if these are closed: the most open one is at most .3
+      times as open as clusters in noise. If no number counts, the number of clusters is unclear; there may be one.
+    - If the best stability of those that count is below .8, it is unclear, too.
     - A number is stable if its stability is at most .05 below the best. Of stable numbers in a row the first counts, since
       the others mostly split its clusters further. Of several rows the last is recommended, since a finer division
       that is stable says more than a coarser one.
@@ -183,25 +199,29 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     Parameters
     ----------
     rows : sequence of dict
-        With ``k``, ``agreements`` and ``clusters_used``, see :class:`Scan`.
+        With ``k``, ``agreements``, ``openness`` and ``clusters_used``, see :class:`Scan`.
 
     Examples
     --------
-    >>> rows = [{"k": k, "agreements": [a] * 4, "clusters_used": [k] * 4} for k, a in [(2, 0.5), (3, 0.99), (4, 0.7)]]
+    >>> found = [(2, 0.5, 0.3), (3, 0.99, 0.1), (4, 0.7, 0.9)]
+    >>> rows = [{"k": k, "agreements": [a] * 4, "openness": o, "clusters_used": [k] * 4} for k, a, o in found]
     >>> recommend(rows).n_clusters, recommend(rows).confidence
     (3, 1.0)
     >>> recommend(rows[:1])
     Recommendation(n_clusters=None, confidence=1.0, reason='no number of clusters is found again by other runs: the best stability is 0.50, at k = 2', n_pairs=6)
-    >>> recommend([{"k": 2, "agreements": [0.9, 0.9], "clusters_used": [2, 2]}])
+    >>> recommend([{"k": 2, "agreements": [0.9, 0.9], "openness": 0.2, "clusters_used": [2, 2]}])
     Recommendation(n_clusters=2, confidence=None, reason='runs with k = 2 agree by 0.90', n_pairs=1)
     """
     ks = np.array([row["k"] for row in rows])
-    counts = np.array([statistics.median_low(row["clusters_used"]) == row["k"] for row in rows])
+    are_full = np.array([statistics.median_low(row["clusters_used"]) == row["k"] for row in rows])
+    openness = np.array([np.inf if row["openness"] is None else row["openness"] for row in rows])
+    counts = are_full & (openness <= CLOSED)
     stability = np.array([np.mean(row["agreements"]) for row in rows])
     n_pairs = min(math.comb(len(row["agreements"]), 2) for row in rows)
     if not counts.any():
-        reason = "most runs leave clusters empty, whatever their number"
-        return Recommendation(None, 1.0 if n_pairs > 1 else None, reason, n_pairs)
+        return Recommendation(
+            None, 1.0 if n_pairs > 1 else None, _why_none_counts(ks, are_full, openness), n_pairs
+        )
     found = int(_choices(ks, stability[None], counts)[0])
     repeated = _choices(ks, _resampled(rows), counts)
     confidence = float((repeated == found).mean()) if n_pairs > 1 else None
@@ -226,6 +246,18 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     if found == ks[counts].max() and len(ks) > 1:
         at += "; it is the largest number that counts, so larger ones may be worth a scan"
     return Recommendation(found, confidence, at, n_pairs)
+
+
+def _why_none_counts(
+    ks: NDArray[np.int64], are_full: NDArray[np.bool_], openness: NDArray[np.float64]
+) -> str:
+    if not are_full.any():
+        return "most runs leave clusters empty, whatever their number"
+    least = int(np.where(are_full, openness, np.inf).argmin())
+    return (
+        "nothing parts the clusters: their borders cross dense data, or gaps cross them; there may be a single one. The"
+        f" openness is {openness[least]:.2f} at best, at k = {ks[least]}; in noise it is about 1, and {CLOSED:.2f} would do"
+    )
 
 
 def _choices(
@@ -268,7 +300,20 @@ def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
     return numbers
 
 
-def _fitted_row(X: Any, model: DDC) -> Row:
+class _LandscapeOf:
+    """The landscape of X, found by the first model that asks for it: most of it is the search for neighbours."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self._found: Landscape | None = None
+
+    def __call__(self, model: DDC) -> Landscape:
+        if self._found is None:
+            self._found = landscape_of(model._source(self._X))
+        return self._found
+
+
+def _fitted_row(X: Any, model: DDC, landscape: Callable[[DDC], Landscape]) -> Row:
     """The quantities of one number of clusters. An interrupted fit raises the interrupt again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row has what it says
@@ -280,19 +325,23 @@ def _fitted_row(X: Any, model: DDC) -> Row:
         raise ScanError(
             f"Only {len(records)} of {model.n_init} runs with {model.n_clusters} clusters can be compared: the others failed."
         )
-    agreements = [record.agreement for record in records if record.agreement is not None]
+    # Runs that leave clusters empty are not kept, unless all do.
+    labelings = list(model.member_labels_)
+    can_compare = len(labelings) > 1
+    agreements = agreement(labelings).tolist() if can_compare else [0.0] * len(records)
     divergences = [record.terms["divergence"] for record in records if "divergence" in record.terms]
     return {
         "k": model.n_clusters,
         "stability": statistics.mean(agreements),
         "agreements": agreements,
+        "openness": statistics.median(map(landscape(model).openness, labelings)) if can_compare else None,
         "divergence": statistics.mean(divergences) if divergences else None,
-        "clusters_used": [record.clusters_used for record in records],
+        "clusters_used": [min(record.clusters_used, model.n_clusters) for record in records],
         "seconds": round(sum(record.seconds for record in records), 1),
     }
 
 
-def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
+def _row_in_folder(X: Any, model: DDC, landscape: Callable[[DDC], Landscape], folder: Path) -> Row:
     """The same, from what the folder holds, or left there."""
     workspace, identity = Workspace(folder, ROW), model.fit_identity(X)
     if model.precision == AUTO:
@@ -300,7 +349,7 @@ def _row_in_folder(X: Any, model: DDC, folder: Path) -> Row:
         model.set_params(precision=identity["setup"]["precision"])
     with workspace.claimed(identity) as found:
         if "row" not in found:
-            row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER))
+            row = _fitted_row(X, model.set_params(checkpoint_dir=folder / CHECKPOINTS_FOLDER), landscape)
             workspace.finish(row=row)
             workspace.discard(CHECKPOINTS_FOLDER)
             return row
@@ -323,6 +372,7 @@ def table_row(row: Row) -> tuple[str, ...]:
     return (
         str(row["k"]),
         f"{row['stability']:.3f}",
+        "-" if row["openness"] is None else f"{row['openness']:.2f}",
         "-" if row["divergence"] is None else f"{row['divergence']:.4f}",
         str(used[0]) if len(used) == 1 else f"{used[0]} to {used[-1]}",
         f"{row['seconds']:.1f}",

@@ -8,12 +8,15 @@ from sklearn.datasets import make_blobs
 
 from ddclust import DDC
 from ddclust import scan as scanning
+from ddclust.choosing.openness import landscape_of
+from ddclust.choosing.selection import agreement
+from ddclust.data.batches import BatchSource, Scaling
 from ddclust.scan import ScanError, recommend, scan
 from ddclust.show import plots
 from ddclust.training.checkpoints import RunStore
 
 
-def rows_of(stabilities, spread=0.0, used=None):
+def rows_of(stabilities, spread=0.0, used=None, openness=0.1):
     """Rows of four restarts with these stabilities."""
     offsets = np.array([-1, -1, 1, 1]) * spread
     return [
@@ -21,6 +24,7 @@ def rows_of(stabilities, spread=0.0, used=None):
             "k": k,
             "stability": value,
             "agreements": (value + offsets).tolist(),
+            "openness": openness,
             "divergence": 0.1,
             "clusters_used": [k] * 4 if used is None else used[k],
             "seconds": 1.0,
@@ -68,7 +72,10 @@ def test_an_answer_that_hangs_on_few_restarts_is_unclear():
 
 
 def test_one_pair_of_runs_gives_no_confidence():
-    rows = [{"k": k, "agreements": [a, a], "clusters_used": [k, k]} for k, a in [(2, 0.5), (3, 1.0)]]
+    rows = [
+        {"k": k, "agreements": [a, a], "openness": 0.1, "clusters_used": [k, k]}
+        for k, a in [(2, 0.5), (3, 1.0)]
+    ]
     found = recommend(rows)
     assert (found.n_clusters, found.confidence, found.n_pairs) == (3, None, 1)
     assert recommend(rows[:1]).confidence is None
@@ -83,6 +90,18 @@ def test_numbers_whose_clusters_are_not_all_used_do_not_count():
     nothing = recommend(rows_of({3: 0.95}, used={3: [2, 2, 2, 2]}))
     assert nothing.n_clusters is None
     assert "leave clusters empty" in nothing.reason
+
+
+def test_numbers_whose_clusters_are_open_do_not_count():
+    rows = rows_of({2: 1.0, 3: 0.99, 4: 0.98})
+    for row, openness in zip(rows, (0.8, 0.31, 0.29), strict=True):
+        row["openness"] = openness
+    assert recommend(rows).n_clusters == 4
+    unclear = recommend(rows[:2])
+    assert unclear.n_clusters is None
+    assert "there may be a single one" in unclear.reason
+    assert "0.31 at best, at k = 3" in unclear.reason
+    assert recommend(rows_of({2: 1.0}, openness=None)).n_clusters is None
 
 
 def test_the_last_number_is_said_to_be_the_last():
@@ -108,11 +127,13 @@ def test_a_uniform_cloud_is_unclear(rng):
 def test_rows_are_those_of_the_fits(blobs):
     X, _ = blobs
     (row,) = scan(X, [3], model=quick(max_iter=40)).rows
-    model = quick(n_clusters=3, max_iter=40, anchor=None, selection="agreement").fit(X)
-    assert row["agreements"] == [run["agreement"] for run in model.runs_]
+    model = quick(n_clusters=3, max_iter=40, anchor=None, n_vote=4).fit(X)
+    assert row["agreements"] == pytest.approx(agreement(list(model.member_labels_)))
+    opened = landscape_of(BatchSource(X, Scaling.of(X))).openness
+    assert row["openness"] == np.median([opened(labels) for labels in model.member_labels_])
     assert row["stability"] == pytest.approx(np.mean(row["agreements"]))
     assert row["divergence"] == pytest.approx(np.mean([run["terms"]["divergence"] for run in model.runs_]))
-    assert row["clusters_used"] == [run["clusters_used"] for run in model.runs_]
+    assert row["clusters_used"] == [min(run["clusters_used"], 3) for run in model.runs_]
 
 
 def test_a_scan_goes_on(blobs, tmp_path, monkeypatch):
@@ -121,7 +142,7 @@ def test_a_scan_goes_on(blobs, tmp_path, monkeypatch):
     first = scan(X, (2, 3), model=model, folder=tmp_path / "scan")
     fitted = []
     monkeypatch.setattr(
-        scanning, "_fitted_row", lambda X, model: fitted.append(model.n_clusters) or first.rows[0]
+        scanning, "_fitted_row", lambda X, model, landscape: fitted.append(model.n_clusters) or first.rows[0]
     )
     again = scan(X, (2, 3, 4), model=quick(max_iter=20, n_jobs=2), folder=tmp_path / "scan")
     assert fitted == [4]
