@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -25,6 +27,8 @@ from ddclust.choosing.consensus import majority_vote
 from ddclust.choosing.metrics import nmi
 from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
 from ddclust.ddc import DDC
+from ddclust.defaults import PAIRS_ORTHOGONALITY, PAIRS_START_ORTHOGONALITY
+from ddclust.objective.loss import DDCLoss
 from ddclust.scan import scan
 from ddclust.training.record import RunRecord
 from ddclust.training.run import stages
@@ -156,6 +160,39 @@ def numbers(
         "rows": [row | {"agreements": [round(a, 4) for a in row["agreements"]]} for row in found.rows],
         "processor_seconds": round(seconds, 1),
     }
+
+
+def clusters_used(
+    bunch: Bunch, fit: None, *, n_clusters: int, iterations: int, items: int, seeds: int, growing: bool
+) -> dict[str, Any]:
+    """How many clusters single runs use, with an orthogonality that grows with their number or with a constant one."""
+    kept = np.sort(np.random.default_rng(0).permutation(bunch.data.shape[0])[:items])
+    X, truth = bunch.data[kept], bunch.target[kept]
+    constant = DDCLoss(
+        weights={"orthogonality": PAIRS_ORTHOGONALITY},
+        start_weights={"orthogonality": PAIRS_START_ORTHOGONALITY},
+    )
+    found = []
+    for seed in range(seeds):
+        model = DDC(
+            n_clusters,
+            n_final=None,
+            loss="auto" if growing else constant,
+            anchor=None,
+            n_init=1,
+            max_iter=iterations,
+            encoder=None,
+            random_state=seed,
+            n_jobs=1,
+            verbose=False,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the facts have what it says
+            labels = model.fit_predict(X)
+        sizes = np.bincount(labels, minlength=n_clusters)
+        facts = {"used": int(np.count_nonzero(sizes)), "largest": int(sizes.max())}
+        found.append(facts | {"NMI": round(nmi(truth, labels), 4)})
+    return {"fits": found}
 
 
 def gaussian_mixture(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:

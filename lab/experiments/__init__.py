@@ -10,7 +10,7 @@ from lab.experiments.beyond import beyond
 from lab.experiments.encoded import encoded
 from lab.experiments.figures import figures
 from lab.experiments.mixed import mixed
-from lab.experiments.numbers import numbers
+from lab.experiments.numbers import many, numbers
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
 from lab.experiments.studies import choosing, defaults, merging, precision, regrouping, restarts, tables
@@ -34,6 +34,7 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "tables": tables,
     "precision": precision,
     "numbers": numbers,
+    "many": many,
     "restarts": restarts,
     "selection": choosing,
 }

@@ -1,4 +1,4 @@
-"""How many clusters: what a scan says of data with clusters and of data without."""
+"""Numbers of clusters: what a scan says of them, and whether fits use as many as are asked for."""
 
 from __future__ import annotations
 
@@ -47,3 +47,25 @@ def numbers(budget: str) -> Iterator[Cell]:
         first, last = (2, 4) if budget == "quick" else (2, 8) if k < 8 else (k - 3, k + 3)
         study = Study(studies.numbers, options={"ks": list(range(first, last + 1)), **size})
         yield Cell("numbers", data, SCANNED, k, study, budget)
+
+
+# What the growth of the orthogonality with the number of clusters was developed on, and what it is judged on.
+DEVELOPMENT_MANY = {"agnews": (20, 50, 100), "digits": (20, 50)}
+JUDGING_MANY = {"rcv1-subset": (20, 50), "mnist-as-vectors": (50, 100)}
+GROWING, CONSTANT = "growing", "constant"
+
+
+def many(budget: str) -> Iterator[Cell]:
+    """Whether fits use as many clusters as are asked for. Not in the paper, so not at its size."""
+    if budget == "paper":
+        return
+    size = {"iterations": 300, "items": 2500, "seeds": 1}
+    if budget == "standard":
+        size = {"iterations": 3500, "items": 10_000, "seeds": 3}
+    for data, ks in (JUDGING_MANY | DEVELOPMENT_MANY).items():
+        for k in ks:
+            for name in (GROWING, CONSTANT):
+                options = {"n_clusters": k, "growing": name == GROWING, **size}
+                yield Cell(
+                    "many", data, f"{k}-{name}", k, Study(studies.clusters_used, options=options), budget
+                )

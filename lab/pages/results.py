@@ -23,6 +23,7 @@ from lab.pages.markdown import (
     write_page,
 )
 from lab.pages.mixed import mixed_section
+from lab.pages.numbers import many_section, numbers_section
 from lab.pages.pool import pool_section
 from lab.paths import Place
 
@@ -61,7 +62,7 @@ methods of Table 1 follow below them.
 def write_results(place: Place) -> None:
     """Write RESULTS.md."""
     from_scratch = (pool_section, _table1, _beyond, _seals, _ablation, _table2, _divergences, _readings)
-    parts = (*from_scratch, mixed_section, encoded_section, _figures)
+    parts = (*from_scratch, numbers_section, many_section, mixed_section, encoded_section, _figures)
     text = "\n".join([INTRODUCTION, *(line for part in parts for line in part(place))])
     write_page(place.results_page, text)
 

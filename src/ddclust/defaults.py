@@ -48,6 +48,10 @@ PAIRS_START_ORTHOGONALITY, PAIRS_ORTHOGONALITY = 50.0, 5.0
 # The same with given sizes of clusters, throughout: a stronger start, which draws to equal sizes, would divide large
 # classes and merge small ones.
 SIZED_ORTHOGONALITY = 25.0
+# They are for at most so many clusters, and grow with this power of their number beyond. Two clusters of 1/k of the items that
+# become one add 2/k^2 to the orthogonality, but up to a share of 2/k of the pairs is then no longer parted; and the finer the clusters,
+# the more pairs they part. Chosen on AG News and digits, in 20 and 50 clusters.
+FEW_CLUSTERS, CROWDING = 12, 1.5
 # By default the network has this many clusters for each one that is asked for, and at least so many more; they are merged
 # after training. Chosen on digits and on blobs of 850, 120 and 30 points.
 FINE_CLUSTERS, MORE_CLUSTERS = 3, 6
@@ -106,15 +110,17 @@ def resolve(
     n_clusters, n_final = resolved_merging(params, X, can_merge=can_merge)
     fine = None
     if can_merge and n_final is not None and params.n_final == AUTO and groups_in_training(X):
-        fine = FineStage(n_final, loss_of_pairs(n_clusters))
+        fine = FineStage(n_final, loss_of_pairs(n_clusters, n_final))
     return Setup(
         n_clusters=n_clusters,
         n_final=n_final,
         network=network,
         loss=(
-            resolved_loss(params.loss, n_clusters, X, scaling, has_pairs=pairs.exist)
+            resolved_loss(
+                params.loss, n_clusters, X, scaling, has_pairs=pairs.exist, n_wanted=n_final or n_clusters
+            )
             if fine is None
-            else replace(loss_of_pairs(fine.n_groups), start_weights={})
+            else replace(loss_of_pairs(fine.n_groups, fine.n_groups), start_weights={})
         ),
         fine=fine,
         augment=pairs.augment,
@@ -257,9 +263,12 @@ def _many(n_clusters: int) -> int:
 
 
 def resolved_loss(
-    loss: Any, n_clusters: int, X: Items, scaling: Scaling, *, has_pairs: bool
+    loss: Any, n_clusters: int, X: Items, scaling: Scaling, *, has_pairs: bool, n_wanted: int
 ) -> ClusteringLoss:
-    """The loss, with a weight for each term and the sizes that clusters are drawn to."""
+    """The loss, with a weight for each term and the sizes that clusters are drawn to.
+
+    ``n_wanted`` of the ``n_clusters`` are left after merging.
+    """
     if isinstance(loss, str):
         loss = DDCLoss()
     if not isinstance(loss, DDCLoss):
@@ -269,7 +278,9 @@ def resolved_loss(
         sizes = k_means_sizes(BatchSource(X, scaling).vectors(), n_clusters)
     if sizes is not None and len(sizes) != n_clusters:
         raise ValueError(f"cluster_sizes holds {len(sizes)} sizes for n_clusters={n_clusters}.")
-    weights, start_weights = default_weights(n_clusters, has_pairs=has_pairs, has_sizes=sizes is not None)
+    weights, start_weights = default_weights(
+        n_clusters, has_pairs=has_pairs, has_sizes=sizes is not None, n_wanted=n_wanted
+    )
     if "orthogonality" in loss.weights:
         start_weights = {}
     return replace(
@@ -281,9 +292,9 @@ def resolved_loss(
 
 
 def default_weights(
-    n_clusters: int, *, has_pairs: bool, has_sizes: bool = False
+    n_clusters: int, *, has_pairs: bool, has_sizes: bool = False, n_wanted: int | None = None
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Weights of the loss's terms, and those at the start of training.
+    """Weights of the loss's terms, and those at the start of training, if ``n_wanted`` clusters are left after merging.
 
     With pairs, divergence and corners weigh (k - 1) / 4, half of what they do in the paper's text: with all of it one
     of five runs on MNIST was far behind after 400 iterations, with half of it none was.
@@ -293,18 +304,21 @@ def default_weights(
     >>> weights, start_weights = default_weights(10, has_pairs=True)
     >>> weights["divergence"], weights["orthogonality"], start_weights
     (2.25, 5.0, {'orthogonality': 50.0})
+    >>> default_weights(48, has_pairs=True)[1], default_weights(48, has_pairs=True, n_wanted=12)[1]
+    ({'orthogonality': 400.0}, {'orthogonality': 50.0})
     """
     weights = dict.fromkeys((*TERMS, *PAIR_TERMS), 1.0) | {ANCHOR: ANCHOR_WEIGHT}
     if not has_pairs:
         return weights, {}
     weights["divergence"] = weights["corners"] = (n_clusters - 1) / 4
-    weights["orthogonality"] = SIZED_ORTHOGONALITY if has_sizes else PAIRS_ORTHOGONALITY
-    return weights, {} if has_sizes else {"orthogonality": PAIRS_START_ORTHOGONALITY}
+    more = max((n_wanted or n_clusters) / FEW_CLUSTERS, 1.0) ** CROWDING
+    weights["orthogonality"] = more * (SIZED_ORTHOGONALITY if has_sizes else PAIRS_ORTHOGONALITY)
+    return weights, {} if has_sizes else {"orthogonality": more * PAIRS_START_ORTHOGONALITY}
 
 
-def loss_of_pairs(n_clusters: int) -> DDCLoss:
+def loss_of_pairs(n_clusters: int, n_wanted: int) -> DDCLoss:
     """The loss with pairs if nothing else is said."""
-    weights, start_weights = default_weights(n_clusters, has_pairs=True)
+    weights, start_weights = default_weights(n_clusters, has_pairs=True, n_wanted=n_wanted)
     return DDCLoss(weights=weights, start_weights=start_weights)
 
 

@@ -192,5 +192,6 @@ def dimension(near: Neighbors) -> float:
 def _noise_like(vectors: NDArray[np.float64], n_dimensions: float) -> NDArray[np.float64]:
     """One Gaussian with the covariances of some vectors along their first principal components."""
     n_components = int(np.clip(round(n_dimensions), 1, min(vectors.shape)))
-    spread = np.sqrt(PCA(n_components, random_state=0).fit(vectors).explained_variance_)
+    with np.errstate(divide="ignore", invalid="ignore"):  # equal items have no variance to explain
+        spread = np.sqrt(PCA(n_components, random_state=0).fit(vectors).explained_variance_)
     return np.random.default_rng(0).normal(size=(len(vectors), n_components)) * np.maximum(spread, 1e-9)
