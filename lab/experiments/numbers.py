@@ -13,6 +13,7 @@ DEVELOPMENT_NUMBERS = {
     "circles": 2,
     "moons": 2,
     "iris": 3,
+    "ellipsoids-unequal": 3,
     "noise-2": 1,
     "blob-4": 1,
 }
@@ -28,7 +29,6 @@ JUDGING_NUMBERS = {
     "blobs-stretched": 3,
     "blobs-four": 4,
     "ellipsoids": 4,
-    "ellipsoids-unequal": 3,
     "bananas": 3,
     "manuals": 4,
 }

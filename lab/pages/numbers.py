@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ddclust.scan import recommend
 from lab.experiments.numbers import (
     CONSTANT,
     DEVELOPMENT_MANY,
@@ -56,7 +57,7 @@ def numbers_section(place: Place) -> Iterable[str]:
 
 def verdict(found: Found) -> str:
     """Whether the scan is right about the number of classes, wrong, or says that it is unclear."""
-    said = found.result["facts"]["said"]["n_clusters"]
+    said = recommend(found.result["facts"]["rows"]).n_clusters
     if said is None:
         return UNCLEAR
     return RIGHT if said == found.cell.n_clusters else WRONG
@@ -64,10 +65,10 @@ def verdict(found: Found) -> str:
 
 def _scan_row(found: Found, place: Place) -> tuple[str, ...]:
     facts, options = found.result["facts"], found.result["protocol"]["options"]
-    said, data, ks = facts["said"], found.cell.data, options["ks"]
+    said, data, ks = recommend(facts["rows"]).n_clusters, found.cell.data, options["ks"]
     rows = [row for row in facts["rows"] if row["openness"] is not None]
-    if said["n_clusters"] is not None:
-        row: dict[str, Any] | None = next(row for row in rows if row["k"] == said["n_clusters"])
+    if said is not None:
+        row: dict[str, Any] | None = next(row for row in rows if row["k"] == said)
     else:
         row = min(rows, key=lambda row: float(row["openness"]), default=None)
     judged = verdict(found)
@@ -79,7 +80,7 @@ def _scan_row(found: Found, place: Place) -> tuple[str, ...]:
         "none" if found.cell.n_clusters == 1 else str(found.cell.n_clusters),
         f"{ks[0]} to {ks[-1]}",
         f"{options['runs']} x {options['iterations']}",
-        "unclear" if said["n_clusters"] is None else str(said["n_clusters"]),
+        UNCLEAR if said is None else str(said),
         judged,
         "" if row is None else f"{row['stability']:.2f}",
         "" if row is None else f"{row['openness']:.2f} at k = {row['k']}",

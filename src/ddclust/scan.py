@@ -45,6 +45,8 @@ ALIKE = 0.05
 # Clusters are closed if the most open one is at most so open, where clusters in noise are 1. Chosen on development sets;
 # docs/number-of-clusters.md names them.
 CLOSED = 0.3
+# A finer number that is open or not stable makes a number unclear unless it is so many times as open.
+EVIDENT = 2
 # A recommendation that fewer of the resamplings repeat is none.
 CONFIDENT = 0.6
 RESAMPLINGS = 2000
@@ -193,6 +195,8 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     - A number is stable if its stability is at most .05 below the best. Of stable numbers in a row the first counts, since
       the others mostly split its clusters further. Of several rows the last is recommended, since a finer division
       that is stable says more than a coarser one.
+    - The recommended number is unclear if a finer one, open or not stable, is less than twice as open: that one may be right,
+      and the runs too short for it.
     - The confidence is the share of resamplings of the runs that give the same number. If it is below .6, the number is
       unclear. Two runs, a single pair, cannot be resampled: they give no confidence.
 
@@ -239,7 +243,16 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
         what = f"k = {other}" if other else "none"
         reason = f"{at}, but with a few other runs the answer might be {what}"
         return Recommendation(None, confidence, reason, n_pairs)
-    alike = ks[counts & (stability >= stability[best] - ALIKE)]
+    passes = counts & (stability >= max(stability[best] - ALIKE, STABLE))
+    doubtful = (ks > found) & are_full & ~passes & (openness < EVIDENT * openness[ks == found][0])
+    if doubtful.any():
+        other = int(np.where(doubtful, openness, np.inf).argmin())
+        reason = (
+            f"{at}, but the clusters of the finer k = {ks[other]} are nearly as closed: an openness of {openness[other]:.2f}, not"
+            f" {openness[ks == found][0]:.2f}"
+        )
+        return Recommendation(None, confidence, reason, n_pairs)
+    alike = ks[passes]
     for kind, others in (("coarser", alike[alike < found]), ("finer", alike[alike > found])):
         if len(others):
             at += f"; the {kind} k = {', '.join(map(str, others.tolist()))} {'is' if len(others) == 1 else 'are'} as stable"

@@ -16,15 +16,15 @@ from ddclust.show import plots
 from ddclust.training.checkpoints import RunStore
 
 
-def rows_of(stabilities, spread=0.0, used=None, openness=0.1):
-    """Rows of four restarts with these stabilities."""
+def rows_of(stabilities, spread=0.0, used=None, openness=None):
+    """Rows of four restarts with these stabilities; those that are not stable are open, too, if nothing else is said."""
     offsets = np.array([-1, -1, 1, 1]) * spread
     return [
         {
             "k": k,
             "stability": value,
             "agreements": (value + offsets).tolist(),
-            "openness": openness,
+            "openness": openness or (0.1 if value >= 0.85 else 0.9),
             "divergence": 0.1,
             "clusters_used": [k] * 4 if used is None else used[k],
             "seconds": 1.0,
@@ -58,7 +58,7 @@ def test_of_stable_numbers_the_largest():
 
 
 def test_too_little_stability_is_unclear():
-    found = recommend(rows_of({2: 0.3, 3: 0.72, 4: 0.6}))
+    found = recommend(rows_of({2: 0.3, 3: 0.72, 4: 0.6}, openness=0.1))
     assert found.n_clusters is None
     assert found.confidence == 1.0
     assert "the best stability is 0.72, at k = 3" in found.reason
@@ -101,7 +101,24 @@ def test_numbers_whose_clusters_are_open_do_not_count():
     assert unclear.n_clusters is None
     assert "there may be a single one" in unclear.reason
     assert "0.31 at best, at k = 3" in unclear.reason
-    assert recommend(rows_of({2: 1.0}, openness=None)).n_clusters is None
+    rows[0]["openness"] = None
+    assert recommend(rows[:1]).n_clusters is None
+
+
+def test_a_finer_number_that_is_nearly_as_closed_makes_it_unclear():
+    def said(*openness):
+        rows = rows_of({2: 0.95, 3: 0.7, 4: 0.6})
+        for row, value in zip(rows, openness, strict=True):
+            row["openness"] = value
+        return recommend(rows)
+
+    assert said(0.2, 0.41, 0.5).n_clusters == 2
+    assert said(0.2, 0.35, 0.5).n_clusters is None
+    assert said(0.2, 0.25, 0.5).n_clusters is None  # closed, but not found again
+    assert (
+        "the finer k = 3 are nearly as closed: an openness of 0.35, not 0.20" in said(0.2, 0.35, 0.39).reason
+    )
+    assert recommend(rows_of({2: 0.6, 3: 0.95}, openness=0.2)).n_clusters == 3  # coarser ones do not matter
 
 
 def test_the_last_number_is_said_to_be_the_last():
