@@ -31,10 +31,10 @@ from ddclust.choosing.merging import (
     renumbered_tree,
 )
 from ddclust.choosing.new_kinds import REJECTED, NewKinds, new_kinds
-from ddclust.choosing.regrouping import groups_by_pairs
+from ddclust.choosing.regrouping import groups_by_pairs, sizes_by_words
 from ddclust.choosing.selection import CRITERIA, Selection, chosen_runs, note_agreement
 from ddclust.data.batches import BatchSource, Scaling, input_shape
-from ddclust.data.items import Items
+from ddclust.data.items import Items, SparseItems
 from ddclust.data.links import checked_links
 from ddclust.data.neighbors import nearest_neighbors, neighbors_of
 from ddclust.data.outliers import outliers
@@ -107,7 +107,8 @@ class DDC(NetworkClusterer):
         ``n_clusters`` and merges them into ``n_clusters``, so that clusters need not be of one size; it does so for
         images and dense vectors with pairs, if no loss, network of the user's own or links are given. Clusters are then
         merged so that few pairs are parted (:mod:`ddclust.choosing.grouping`): those of images in the course of training
-        (:mod:`ddclust.objective.regrouping`), those of vectors after it. None: no merging.
+        (:mod:`ddclust.objective.regrouping`), those of vectors after it. Texts are not merged; their sizes are estimated by
+        words (:mod:`ddclust.choosing.words`). None: neither.
     network : {"auto", "conv", "mlp"}, Network or callable, default="auto"
         ``"conv"`` is the paper's network for images, ``"mlp"`` the one for vectors. ``"auto"`` takes ``"conv"`` for images
         of at least 8x8 pixels. ``Network(init="he")`` also sets how the output layer starts. A callable
@@ -714,7 +715,8 @@ class DDC(NetworkClusterer):
             setup = replace(setup, precision=kept)
         anchors = None if anchor is None else soft_assignments(anchor, BatchSource(X, scaling))
         pairs = Pairs(setup.augment, links=links, anchors=anchors)
-        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), groups_by_pairs, weights)
+        find_groups = sizes_by_words if isinstance(X, SparseItems) else groups_by_pairs
+        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), find_groups, weights)
 
     def _scaling(self, X: Items) -> Scaling:
         """How values reach the network."""

@@ -62,6 +62,9 @@ ENCODED_RATE = 1e-3
 # Weight, first learning rate and iterations at most of what a network learns from a simple method. On iris, wine and
 # blobs 300 iterations were enough for the same clusters.
 ANCHOR_WEIGHT, ANCHOR_RATE, ANCHOR_ITERATIONS = 10.0, 1e-3, 1000
+# When the sizes of texts' clusters are estimated by words, as a share of training, and the weight of these assignments from
+# then on.
+WORDS_AT, WORDS_WEIGHT = 0.6, 1.0
 MOST_BYTES = 2 * 2**30  # of dense items as float32, up to which neighbours are searched in memory
 
 
@@ -108,9 +111,7 @@ def resolve(
     is_usual = isinstance(params.loss, str) and isinstance(network, Network) and encoder is None
     can_merge = is_usual and pairs.exist and not has_links
     n_clusters, n_final = resolved_merging(params, X, can_merge=can_merge)
-    fine = None
-    if can_merge and n_final is not None and params.n_final == AUTO and groups_in_training(X):
-        fine = FineStage(n_final, loss_of_pairs(n_clusters, n_final))
+    fine = resolved_fine_stage(X, n_clusters, n_final) if can_merge and params.n_final == AUTO else None
     return Setup(
         n_clusters=n_clusters,
         n_final=n_final,
@@ -120,7 +121,7 @@ def resolve(
                 params.loss, n_clusters, X, scaling, has_pairs=pairs.exist, n_wanted=n_final or n_clusters
             )
             if fine is None
-            else replace(loss_of_pairs(fine.n_groups, fine.n_groups), start_weights={})
+            else loss_after(fine, X)
         ),
         fine=fine,
         augment=pairs.augment,
@@ -249,6 +250,15 @@ def fine_clusters(n_clusters: int, X: Items, batch_size: int) -> int:
     return max(min(_many(n_clusters), batch_size // 2, len(X) // n_items), n_clusters)
 
 
+def resolved_fine_stage(X: Items, n_clusters: int, n_final: int | None) -> FineStage | None:
+    """The first part of training, if the sizes of clusters are found in its course: images by groups, texts by words."""
+    if isinstance(X, SparseItems):
+        return FineStage(n_clusters, loss_of_pairs(n_clusters, n_clusters), WORDS_AT) if n_clusters > 1 else None
+    if n_final is None or not groups_in_training(X):
+        return None
+    return FineStage(n_final, loss_of_pairs(n_clusters, n_final))
+
+
 def groups_in_training(X: Items) -> bool:
     """Whether fine clusters are grouped in the course of training, as those of images are, rather than after it."""
     return len(X.shape) > 2
@@ -320,6 +330,14 @@ def loss_of_pairs(n_clusters: int, n_wanted: int) -> DDCLoss:
     """The loss with pairs if nothing else is said."""
     weights, start_weights = default_weights(n_clusters, has_pairs=True, n_wanted=n_wanted)
     return DDCLoss(weights=weights, start_weights=start_weights)
+
+
+def loss_after(fine: FineStage, X: Items) -> DDCLoss:
+    """The loss with pairs once clusters have sizes of their own."""
+    loss = replace(loss_of_pairs(fine.n_groups, fine.n_groups), start_weights={})
+    if isinstance(X, SparseItems):
+        loss = replace(loss, weights={**loss.weights, ANCHOR: WORDS_WEIGHT})
+    return loss
 
 
 def resolved_selection(selection: Any) -> Selection:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from ddclust import DDC, DDCLoss, clustering_accuracy
 from ddclust.data.batches import BatchSource
+from ddclust.objective.pairs import divergence_from_anchors
 from ddclust.objective.regrouping import EQUAL_SHARE, FORGOTTEN, FineStage, Regrouping
 from ddclust.training.setup import Plan, regrouping_of
 from helpers import Small, assert_same, interrupted_fit, plan_of, quick, setup_of
@@ -147,3 +149,51 @@ def test_a_rare_kind_of_image_gets_a_cluster_of_its_own(striped):
     assert clustering_accuracy(truth, found) >= 0.98
     equal = DDC(2, n_init=1, max_iter=150, random_state=0, n_jobs=1, n_final=None).fit_predict(striped)
     assert clustering_accuracy(truth, equal) < 0.9
+
+
+@pytest.fixture(scope="module")
+def sparse_topics():
+    """180 texts of one topic and 20 of another, as counts of words."""
+    rng = np.random.default_rng(0)
+    rates = np.where(np.arange(40) < 20, [[0.5], [0.05]], [[0.05], [0.5]])  # (2, 40)
+    truth = np.repeat([0, 1], [180, 20])
+    return csr_array(rng.poisson(rates[truth]).astype("float32")), truth
+
+
+def test_what_was_found_in_training_is_learnt_and_does_not_judge(blobs):
+    X = blobs[0].astype("float32")
+    setup = setup_of(n_clusters=2, fine=FineStage(2), loss=DDCLoss(weights={"anchor": 3}))
+    plan = Plan(setup, plan_of(X).scaling)
+    source, indices, module = BatchSource(X, plan.scaling), np.arange(5, 20), Small((2,), 2)
+    anchors = np.random.default_rng(0).dirichlet([1, 1], size=len(X)).astype("float32")
+    regrouping = Regrouping()
+    regrouping.begin(np.arange(2), np.array([0.5, 0.5]), anchors)
+    objective = plan.objective(source, regrouping)
+    terms, logits = objective.evaluated(module, source.batch(indices), indices, 1)
+    expected = 3 * divergence_from_anchors(logits, torch.from_numpy(anchors[indices]))
+    torch.testing.assert_close(terms.anchor, expected)
+    judged, _ = objective.evaluated(module, source.batch(indices), indices)
+    assert not hasattr(judged, "anchor")
+
+
+def test_the_sizes_of_texts_are_those_by_words(sparse_topics):
+    X, truth = sparse_topics
+    options = {"max_iter": 60, "learning_rate": "auto"}
+    model = quick(2, **options).fit(X)
+    assert model.setup_.fine.n_groups == model.n_clusters_ == model.setup_.n_clusters == 2
+    assert clustering_accuracy(truth, model.labels_) >= 0.98
+    assert "anchor" in model.history_[-1]
+    assert "anchor" not in model.runs_[0]["terms"]
+    assert model.score(X) == pytest.approx(-model.runs_[0]["loss"], rel=1e-5)
+    equal = quick(2, **options, n_final=None).fit(X)
+    assert equal.setup_.fine is None
+    assert clustering_accuracy(truth, equal.labels_) < 0.9
+
+
+@pytest.mark.parametrize("moment", [3, 10])
+def test_a_stopped_fit_of_texts_goes_on_with_its_words(sparse_topics, tmp_path, monkeypatch, moment):
+    X, _ = sparse_topics
+    undisturbed = quick(2, max_iter=14).fit(X)
+    model = quick(2, max_iter=14, checkpoint_dir=tmp_path / "checkpoints")
+    interrupted_fit(model, X, monkeypatch, moment)
+    assert_same(model.fit(X), undisturbed)

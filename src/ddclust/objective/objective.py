@@ -31,8 +31,9 @@ from ddclust.objective.regrouping import FineStage, Regrouping, without_sizes
 # (hidden, assignments) -> a named tuple of scalars. A loss may also have `at(progress)`, which gives its form at a moment of
 # training from 0 to 1, `settles_at`, the moment from which on it stays the same, and `weights` of the terms of pairs.
 ClusteringLoss = Callable[[Tensor, Tensor], Any]
-# (module, objective) -> the cluster that each output is a part of, and the shares of these clusters.
-FindGroups = Callable[[nn.Module, "Objective"], tuple[NDArray[np.int64], NDArray[np.float64]]]
+# (module, objective) -> the cluster that each output is a part of, the shares of these clusters and, perhaps, soft assignments
+# of all items to learn.
+FindGroups = Callable[[nn.Module, "Objective"], tuple[Any, ...]]
 
 
 def settles_at(loss: ClusteringLoss) -> float:
@@ -125,7 +126,7 @@ class Objective:
             if len(links)
         ]
         batches += [self._linked(links[:, end], x) for _, _, links in kinds for end in (0, 1)]
-        anchors = self.pairs.anchors
+        anchors = self._anchors(indices, is_training=iteration is not None)
         if len(batches) == 1 and anchors is None:
             hidden, logits = self._outputs(module, batches, known)
             return loss(hidden, logits.softmax(dim=1)), logits
@@ -141,9 +142,17 @@ class Objective:
             first = n_views + 2 * place
             terms[name] = weights.get(name, 1.0) * push(logits[first], logits[first + 1])
         if anchors is not None:
-            wanted = torch.from_numpy(anchors[indices]).to(x.device)
-            terms[ANCHOR] = weights.get(ANCHOR, 1.0) * divergence_from_anchors(logits[0], wanted)
+            terms[ANCHOR] = weights.get(ANCHOR, 1.0) * divergence_from_anchors(
+                logits[0], anchors.to(x.device)
+            )
         return _named(tuple(terms))(*terms.values()), logits[0]
+
+    def _anchors(self, indices: NDArray[np.intp], *, is_training: bool) -> Tensor | None:
+        """What the items are to learn. Runs are judged without what each has found for itself."""
+        if self.pairs.anchors is not None:
+            return torch.from_numpy(self.pairs.anchors[indices])
+        found = self.regrouping.anchors
+        return found[torch.from_numpy(indices)] if found is not None and is_training else None
 
     def _outputs(
         self, module: nn.Module, batches: list[Tensor], known: tuple[Tensor, Tensor] | None

@@ -50,14 +50,21 @@ class Regrouping:
 
     groups: Tensor | None = None  # (m,)
     shares: Tensor | None = None  # (k,), which sum to 1
+    anchors: Tensor | None = None  # (n, k), soft assignments to learn from now on, if any were found
 
     @property
     def is_done(self) -> bool:
         return self.groups is not None
 
-    def begin(self, groups: NDArray[np.int64], shares: NDArray[np.float64]) -> None:
+    def begin(
+        self,
+        groups: NDArray[np.int64],
+        shares: NDArray[np.float64],
+        anchors: NDArray[np.float32] | None = None,
+    ) -> None:
         """From now on outputs are parts of clusters, numbered from 0."""
         self.groups, self.shares = torch.from_numpy(groups).clone(), torch.from_numpy(shares).clone()
+        self.anchors = None if anchors is None else torch.from_numpy(anchors).clone()
 
     def joined(self, logits: Tensor) -> Tensor:
         """Logits of the clusters, (n, k): the logarithms of the sums of their outputs' probabilities."""
@@ -91,11 +98,13 @@ class Regrouping:
         """All that :meth:`restore` needs."""
         if self.groups is None or self.shares is None:
             return {}
-        return {"groups": self.groups, "shares": self.shares}
+        learnt = {} if self.anchors is None else {"anchors": self.anchors}
+        return {"groups": self.groups, "shares": self.shares, **learnt}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Go on from another's :meth:`state`."""
         self.groups, self.shares = tensors.get("groups"), tensors.get("shares")
+        self.anchors = tensors.get("anchors")
 
 
 def without_sizes(loss: DDCLoss) -> DDCLoss:
