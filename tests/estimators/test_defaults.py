@@ -165,7 +165,7 @@ def data(kind):
     [
         ("images", Network("conv"), Affine(), 2, CosineRate(3e-3), (0.5, 5, 0.5), 50),
         ("small images", Network("mlp"), Affine(), 2, CosineRate(1e-4), (0.5, 5, 0.5), 50),
-        ("texts", Network("mlp"), Dropout(0.8), 20, CosineRate(3e-3), (0.5, 5, 0.5), 50),
+        ("texts", Network("mlp"), Dropout(0.8), 20, CosineRate(3e-3), (0.5, 5, 0.5), None),
         ("vectors", Network("mlp"), None, 10, CosineRate(3e-3), (0.5, 5, 0.5), 50),
         ("views", NetworkOfViews(Network(), ((4,), (9, 9))), None, None, ConstantRate(1e-3), (1, 1, 1), None),
     ],

@@ -155,7 +155,7 @@ def test_a_rare_kind_of_image_gets_a_cluster_of_its_own(striped):
 def sparse_topics():
     """180 texts of one topic and 20 of another, as counts of words."""
     rng = np.random.default_rng(0)
-    rates = np.where(np.arange(40) < 20, [[0.5], [0.05]], [[0.05], [0.5]])  # (2, 40)
+    rates = np.where(np.arange(40) < 20, [[1.0], [0.1]], [[0.1], [1.0]])  # (2, 40)
     truth = np.repeat([0, 1], [180, 20])
     return csr_array(rng.poisson(rates[truth]).astype("float32")), truth
 
@@ -178,7 +178,7 @@ def test_what_was_found_in_training_is_learnt_and_does_not_judge(blobs):
 
 def test_the_sizes_of_texts_are_those_by_words(sparse_topics):
     X, truth = sparse_topics
-    options = {"max_iter": 60, "learning_rate": "auto"}
+    options = {"max_iter": 300, "learning_rate": "auto"}
     model = quick(2, **options).fit(X)
     assert model.setup_.fine.n_groups == model.n_clusters_ == model.setup_.n_clusters == 2
     assert clustering_accuracy(truth, model.labels_) >= 0.98

@@ -35,9 +35,9 @@ def divided_by_words(rows: Any, labels: NDArray[np.int64], n_clusters: int) -> N
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    >>> words = csr_array(np.array([[3.0, 0], [2, 0], [2, 1], [0, 1]]))
-    >>> divided_by_words(words, np.array([0, 0, 1, 1]), 2).argmax(axis=1)
-    array([0, 0, 0, 1])
+    >>> words = csr_array(np.array([[1.0, 1, 1, 0, 0, 0]] * 6 + [[0.0, 0, 0, 1, 1, 1]] * 2))
+    >>> divided_by_words(words, np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2).argmax(axis=1)
+    array([0, 0, 0, 0, 0, 0, 1, 1])
     """
     if rows.nnz and rows.data.min() < 0:
         return None

@@ -115,8 +115,8 @@ class Plan:
     scaling: Scaling
     pairs: Pairs = Pairs()  # noqa: RUF009 - frozen
     callbacks: tuple[Callback, ...] = ()
-    # (module, objective, number of outputs, number of groups) -> groups and shares, for a fine stage
-    find_groups: Callable[..., tuple[NDArray[np.int64], NDArray[np.float64]]] | None = None
+    # (module, objective, number of outputs, number of groups) -> groups, shares and perhaps anchors, for a fine stage
+    find_groups: Callable[..., tuple[Any, ...]] | None = None
     weights: NDArray[np.float64] | None = None  # of the items, if they differ
 
     def source(self, X: Items) -> BatchSource:
