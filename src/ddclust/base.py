@@ -56,9 +56,9 @@ from ddclust.data.validation import (
 )
 from ddclust.data.views import is_views
 from ddclust.earlier_formats import upgraded
-from ddclust.encoders import IMAGES, TEXTS, Encoded, EncoderError, FittedEncoder
+from ddclust.encoders import IMAGES, TEXTS, Encoded, Encoder, EncoderError, FittedEncoder
 from ddclust.encoders.choice import default_encoder, encoder_again, encoder_of, kind_of, photo_side
-from ddclust.encoders.features import features_of
+from ddclust.encoders.features import expected_features, features_of
 from ddclust.encoders.named import NAMED
 from ddclust.exporting import INPUT_TYPES, ExportedModel, ExportError, write_onnx, write_torch
 from ddclust.hub import upload
@@ -525,6 +525,18 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         found = self._encoded(X, reset=True)
         return X if found is None else found
 
+    def _expected(self, X: Any) -> tuple[Any, float]:
+        """X with features like those that a fit would compute, and in how many seconds; any other X as it is."""
+        if isinstance(X, Encoded) or is_views(X) or mixed_table(X) is not None:
+            return X, 0.0
+        X = self._with_files_read(items_of_dataset(X), reset=True)
+        encoding = self._encoding(X, reset=True)
+        if encoding is None:
+            return X, 0.0
+        items, encoder, fitted = encoding
+        features, seconds = expected_features(items, encoder)
+        return Encoded(features, fitted), seconds
+
     def _with_files_read(self, X: Any, *, reset: bool) -> Any:
         """Images if X is names of image files, else X."""
         if not are_image_files(X) or (not reset and self.is_of_texts):
@@ -535,6 +547,17 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
     def _encoded(self, X: Any, *, reset: bool) -> Encoded | None:
         """The features of X by the encoder that a fit chooses or that a fitted model has; None if there is none."""
+        encoding = self._encoding(X, reset=reset)
+        if encoding is None:
+            return None
+        items, encoder, fitted = encoding
+        features = features_of(items, encoder, verbose=shows_progress(self.verbose))
+        if fitted.kind == TEXTS and (empty := _without_values(features)).any():
+            warnings.warn(WordlessWarning(np.flatnonzero(empty).tolist(), len(items)), stacklevel=6)
+        return Encoded(features, fitted)
+
+    def _encoding(self, X: Any, *, reset: bool) -> tuple[Any, Encoder, FittedEncoder] | None:
+        """The items to encode, by what, and what a model remembers of it; None if X is not to be encoded."""
         if isinstance(X, str) and reset:  # a mistake, which is reported where texts are counted
             return None
         given = self._encoder_for(X) if reset else self.encoder
@@ -546,14 +569,9 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
             kind = kind_of(items)
             encoder = encoder_of(given, kind)
             shape = None if kind == TEXTS else tuple(items.shape[1:])
-            fitted = FittedEncoder(encoder.name, kind, encoder.digest, shape)
-        else:
-            self._refuse_other_items(items)
-            fitted, encoder = self.encoder_, encoder_again(self.encoder_, given)
-        features = features_of(items, encoder, verbose=shows_progress(self.verbose))
-        if fitted.kind == TEXTS and (empty := _without_values(features)).any():
-            warnings.warn(WordlessWarning(np.flatnonzero(empty).tolist(), len(items)), stacklevel=6)
-        return Encoded(features, fitted)
+            return items, encoder, FittedEncoder(encoder.name, kind, encoder.digest, shape)
+        self._refuse_other_items(items)
+        return items, encoder_again(self.encoder_, given), self.encoder_
 
     def _encoder_for(self, X: Any) -> Any:
         """The encoder of a fit of X: the one that is given or, by default, one that is installed, which is said."""

@@ -675,7 +675,7 @@ class DDC(NetworkClusterer):
         Returns
         -------
         Estimate
-            ``print`` says it in words; ``seconds`` is the expected time of training, and ``setup`` what every "auto"
+            ``print`` says it in words; ``seconds`` is the expected time in all, and ``setup`` what every "auto"
             stands for.
 
         Examples
@@ -686,10 +686,11 @@ class DDC(NetworkClusterer):
         """
         other = clone(self)  # so that this model, if it is fitted, stays as it is
         other._validate_params()
+        X, seconds = other._expected(X)
         items = other._items(X)
         plan = other._plan(items)
         try_out(plan, items)
-        return estimated(plan, items, self.n_jobs)
+        return replace(estimated(plan, items, self.n_jobs), encoding_seconds=seconds)
 
     def fit_identity(self, X: Any) -> dict[str, Any]:
         """What the runs of a fit of X depend on, as JSON: versions, the data, the setup and the seed."""

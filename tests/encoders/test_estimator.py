@@ -1,6 +1,7 @@
 """DDC on the features of an encoder: fit, predict, save and load, scan, report, and what is refused."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -46,6 +47,29 @@ def test_a_second_fit_encodes_nothing(texts, known_vowels):
     two_clusters(known_vowels).fit(texts)
     two_clusters(known_vowels, n_init=2).fit(texts).estimate(texts)
     assert known_vowels.calls == [60]
+
+
+def test_an_estimate_encodes_a_few_items_and_says_how_long_all_take(texts, vowels):
+    """A second for all; the sleep stands for a network, since vowels are counted too fast to be timed."""
+
+    def slow(some):
+        time.sleep(len(some) / 600)
+        return vowels(some)
+
+    many = [f"{text} of {copy}" for copy in range(10) for text in texts]
+    model = two_clusters(slow, n_init=2)
+    estimate = model.estimate(many)
+    assert sum(vowels.calls) == 65
+    assert estimate.setup.encoder == name_of(slow)
+    begun = time.perf_counter()
+    encoded = model.encoded(many)
+    real = time.perf_counter() - begun
+    assert real / 2 < estimate.encoding_seconds < 2 * real
+    assert estimate.seconds == pytest.approx(estimate.encoding_seconds + estimate.training_seconds, abs=1)
+    assert model.estimate(encoded).encoding_seconds == 0
+    assert model.estimate(many).encoding_seconds == 0  # they are kept as long as the function lives
+    assert sum(vowels.calls) == 665
+    assert not hasattr(model, "encoder_")
 
 
 def test_images_are_given_as_they_are(photographs, colours):

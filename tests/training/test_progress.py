@@ -64,6 +64,9 @@ def test_an_estimate_in_words():
     with_search = Estimate(setup, 2, 0.05, neighbor_seconds=20)
     assert str(with_search).endswith("about 6 minutes; neighbours before that: 20 seconds.")
     assert with_search.seconds == with_search.training_seconds + 20
+    encoded = Estimate(setup, 2, 0.05, neighbor_seconds=20, encoding_seconds=240)
+    assert str(encoded).endswith("; encoding before that: 4 minutes; neighbours before that: 20 seconds.")
+    assert encoded.seconds == with_search.seconds + 240
 
 
 def test_an_estimate_comes_near(images):

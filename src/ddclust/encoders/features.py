@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ddclust.progress import Bar
 from ddclust.storage.scratch import scratch_array
 
 CHUNK = 512
+TRIAL_ITEMS = 64  # that are encoded to know how long the others take
 
 
 def features_of(items: Any, encoder: Encoder, *, verbose: bool = False) -> NDArray[np.float32]:
@@ -62,12 +64,55 @@ def features_of(items: Any, encoder: Encoder, *, verbose: bool = False) -> NDArr
     return features
 
 
+def expected_features(items: Any, encoder: Encoder) -> tuple[NDArray[np.float32], float]:
+    """Features like those that :func:`features_of` would give, and about how long it would take, in seconds.
+
+    Features that are kept take no time, and are given if they all are. Otherwise a few of the items are encoded, and their
+    features stand for those of the others.
+
+    Examples
+    --------
+    >>> lengths = Encoder("lengths", ("texts",), lambda texts: [[3.0 * len(text), 4.0 * len(text)] for text in texts])
+    >>> features, seconds = expected_features(["a", "bb"], lengths)
+    >>> features.shape, seconds < 1
+    ((2, 2), True)
+    """
+    cache = cache_of(encoder)
+    chunks = [slice(start, min(start + CHUNK, len(items))) for start in range(0, len(items), CHUNK)]
+    missing = [chunk for chunk in chunks if _known(items[chunk], encoder, cache) is None]
+    if not missing:
+        return features_of(items, encoder), 0.0
+    positions = np.concatenate([np.arange(chunk.start, chunk.stop) for chunk in missing])
+    tried = positions[np.linspace(0, len(positions) - 1, min(TRIAL_ITEMS, len(positions)), dtype=int)]
+    some = [items[i] for i in tried] if isinstance(items, list) else items[tried]
+    _encoded(some[:1], encoder, 0)  # the first call may load what the others use
+    begun = time.perf_counter()
+    rows = _encoded(some, encoder, 0)
+    seconds = (time.perf_counter() - begun) * len(positions) / len(tried)
+    features = scratch_array((len(items), rows.shape[1]), np.float32, prefix="ddclust-features-")
+    for chunk in chunks:
+        features[chunk] = rows[np.arange(chunk.start, chunk.stop) % len(rows)]
+    return features, seconds
+
+
 def _rows(chunk: Any, encoder: Encoder, cache: Cache, first: int) -> NDArray[np.float32]:
     """The features of some items, from the cache or by the encoder."""
-    key = key_of(encoder, fingerprint(chunk))
-    known = cache.read(key)
-    if known is not None and len(known) == len(chunk):
+    known = _known(chunk, encoder, cache)
+    if known is not None:
         return known
+    rows = _encoded(chunk, encoder, first)
+    cache.write(key_of(encoder, fingerprint(chunk)), rows)
+    return rows
+
+
+def _known(chunk: Any, encoder: Encoder, cache: Cache) -> NDArray[np.float32] | None:
+    """The features of some items, if they are kept."""
+    known = cache.read(key_of(encoder, fingerprint(chunk)))
+    return known if known is not None and len(known) == len(chunk) else None
+
+
+def _encoded(chunk: Any, encoder: Encoder, first: int) -> NDArray[np.float32]:
+    """The features of some items by the encoder; ``first`` is the position of the first."""
     found = as_array(encoder.encode(chunk))
     if found.ndim != 2 or len(found) != len(chunk) or found.shape[1] == 0 or found.dtype.kind not in "fiub":
         raise EncoderError(
@@ -82,7 +127,6 @@ def _rows(chunk: Any, encoder: Encoder, cache: Cache, first: int) -> NDArray[np.
     rows = _of_unit_length(found)
     if isinstance(chunk, list):  # texts; what a model makes of an empty one means nothing
         rows[[not text.strip() for text in chunk]] = 0
-    cache.write(key, rows)
     return rows
 
 

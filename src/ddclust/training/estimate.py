@@ -30,18 +30,20 @@ class Estimate:
     """What a fit does, and about how long that takes; ``print`` says it in words.
 
     ``n_workers`` runs train at a time, ``seconds_per_iteration`` is the time of one run alone, and ``neighbor_seconds``
-    that of the search for neighbours before. That runs may converge early is not in it.
+    that of the search for neighbours before, ``encoding_seconds`` that of computing features that are not at hand. That runs
+    may converge early is not in it.
     """
 
     setup: Setup
     n_workers: int
     seconds_per_iteration: float
     neighbor_seconds: float = 0.0
+    encoding_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
         """The expected duration of the fit, NaN if nothing is known of it."""
-        return self.neighbor_seconds + self.training_seconds
+        return self.encoding_seconds + self.neighbor_seconds + self.training_seconds
 
     @property
     def training_seconds(self) -> float:
@@ -58,12 +60,12 @@ class Estimate:
         at_most = "up to " if setup.halving or setup.early_stopping is not None else ""
         beside = f", {self.n_workers} at a time" if 1 < self.n_workers < setup.n_init else ""
         duration = "" if math.isnan(self.seconds) else f": about {in_words(self.training_seconds)}"
-        before = (
-            f"; neighbours before that: {in_words(self.neighbor_seconds)}"
-            if self.neighbor_seconds >= 2
-            else ""
-        )
-        return f"{runs} of {at_most}{setup.max_iter:,} iterations{beside}{duration}{before}."
+        first = [
+            f"; {what} before that: {in_words(seconds)}"
+            for what, seconds in (("encoding", self.encoding_seconds), ("neighbours", self.neighbor_seconds))
+            if seconds >= 2
+        ]
+        return f"{runs} of {at_most}{setup.max_iter:,} iterations{beside}{duration}{''.join(first)}."
 
 
 def estimated(plan: Plan, X: Items, n_jobs: int | None) -> Estimate:
