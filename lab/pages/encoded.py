@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ddclust.objective.pairs import ANCHOR
 from lab.data import BY
 from lab.experiments.encoded import DEFAULT, DEVELOPMENT, K_MEANS, UMAP
 from lab.pages.found import Found, largest
@@ -26,6 +27,9 @@ same features, rows of unit length.
 ABOUT_UMAP = """- *UMAP + Gaussian mixture* reduces to as many dimensions as there are classes ({n_neighbors} neighbours, no least distance),
   with a mixture of full covariances; label-free is the clustering that agrees most with the others.
 """
+ABOUT_EARLIER = """- DDC on {data} was run with an earlier default: random starts instead of k-means, and neighbours of the
+  features as they are instead of by topics.
+"""
 
 
 def encoded_section(place: Place) -> Iterable[str]:
@@ -43,6 +47,11 @@ def encoded_section(place: Place) -> Iterable[str]:
     )
     if maps is not None:
         yield ABOUT_UMAP.format(**maps["protocol"]["options"])
+    earlier = [
+        _in_words(data) for (data, name), one in results.items() if name == DEFAULT and _is_earlier(one)
+    ]
+    if earlier:
+        yield ABOUT_EARLIER.format(data=" and ".join(earlier))
     header = ("data and features", "method", "label-free: NMI, ACC", "mean ± sd: NMI, ACC", "n", "from")
     yield table(header, [_row(one, place) for one in results.values()])
 
@@ -58,6 +67,11 @@ def _row(found: Found, place: Place) -> tuple[str, ...]:
         str(every["n"]),
         found.link(place),
     )
+
+
+def _is_earlier(found: Found) -> bool:
+    """Whether runs did not yet begin with the clusters of k-means, which add a term."""
+    return ANCHOR not in found.result["repetitions"][0]["history"][0]
 
 
 def _scores(result: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:

@@ -22,7 +22,7 @@ from ddclust.base import NetworkClusterer, all_or_nothing, contrasts, outputs_of
 from ddclust.choosing.anchors import in_words, soft_assignments
 from ddclust.choosing.borders import doubtful_border
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
-from ddclust.choosing.k_means import beside_k_means, sampled_vectors
+from ddclust.choosing.k_means import beside_k_means, k_means_start, sampled_vectors
 from ddclust.choosing.merging import (
     merge_tree,
     merged_assignments,
@@ -134,7 +134,8 @@ class DDC(NetworkClusterer):
         ``"auto"`` asks simple methods first, if X is dense vectors and no loss, pairs, links, ``n_final`` or network of the
         user's own are given. If a mixture of ``n_clusters`` Gaussians explains the data, or if neighbours do not point to other
         clusters than k-means, the network learns their assignments instead of finding clusters from neighbours, and
-        ``setup_.anchor`` says so. See :mod:`ddclust.choosing.anchors`. None: no simple method is asked.
+        ``setup_.anchor`` says so. See :mod:`ddclust.choosing.anchors`. Runs on features of an
+        encoder begin with the clusters of k-means. None: neither.
     n_init : int, default=4
         Number of runs, from different seeds. The paper has 20.
     n_vote : int, default=1
@@ -717,7 +718,8 @@ class DDC(NetworkClusterer):
         anchors = None if anchor is None else soft_assignments(anchor, BatchSource(X, scaling))
         pairs = Pairs(setup.augment, links=links, anchors=anchors)
         find_groups = sizes_by_words if isinstance(X, SparseItems) else groups_by_pairs
-        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), find_groups, weights)
+        find_start = None if setup.start is None else k_means_start
+        return Plan(setup, scaling, pairs, tuple(self.callbacks or ()), find_groups, weights, find_start)
 
     def _scaling(self, X: Items) -> Scaling:
         """How values reach the network."""
@@ -766,6 +768,8 @@ class DDC(NetworkClusterer):
             )
         if plan.setup.has_pairs:
             say(f"Each item should share its cluster with {plan.setup.pairs_in_words}.")
+        if plan.setup.start is not None:
+            say(f"Runs begin with the clusters of {plan.setup.start}.")
         return estimate
 
     def _train(
@@ -798,7 +802,9 @@ class DDC(NetworkClusterer):
 
             def found() -> NDArray[np.int32]:
                 shown = shows_progress(self.verbose)
-                return neighbors_of(BatchSource(X, plan.scaling), n_neighbors, verbose=shown)
+                by_topics = plan.setup.encoder is not None
+                source = BatchSource(X, plan.scaling)
+                return neighbors_of(source, n_neighbors, by_topics=by_topics, verbose=shown)
 
             neighbors = found() if store is None else store.remembered(NEIGHBORS_FILE, found)
             plan = replace(plan, pairs=replace(plan.pairs, neighbors=neighbors))

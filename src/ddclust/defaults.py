@@ -65,6 +65,8 @@ ANCHOR_WEIGHT, ANCHOR_RATE, ANCHOR_ITERATIONS = 10.0, 1e-3, 1000
 # When the sizes of texts' clusters are estimated by words, as a share of training, and the weight of these assignments from
 # then on.
 WORDS_AT, WORDS_WEIGHT = 0.6, 1.0
+# Weight, at the start, of the clusters of k-means with which runs on features of encoders begin. It falls to 0.
+START_WEIGHT = 10.0
 MOST_BYTES = 2 * 2**30  # of dense items as float32, up to which neighbours are searched in memory
 
 
@@ -82,7 +84,7 @@ class PairsOf(NamedTuple):
 IMAGE_PAIRS = PairsOf(Affine(), 2)
 TEXT_PAIRS = PairsOf(Dropout(0.8), 20)
 VECTOR_PAIRS = PairsOf(None, 10)
-ENCODED_PAIRS = PairsOf(None, 20)  # chosen on reuters21578-balanced by "minilm"
+ENCODED_PAIRS = PairsOf(None, 20)  # by topics; their number was chosen on reuters21578-balanced by "minilm"
 
 
 def resolve(
@@ -110,6 +112,8 @@ def resolve(
     # Encoders bring items of one class together, so that merging has nothing to gain: with it, AG News had .76, not .87.
     is_usual = isinstance(params.loss, str) and isinstance(network, Network) and encoder is None
     can_merge = is_usual and pairs.exist and not has_links
+    is_ours = isinstance(params.loss, (str, DDCLoss))
+    starts = encoder is not None and pairs.exist and is_ours and params.anchor == AUTO
     n_clusters, n_final = resolved_merging(params, X, can_merge=can_merge)
     fine = resolved_fine_stage(X, n_clusters, n_final) if can_merge and params.n_final == AUTO else None
     return Setup(
@@ -118,7 +122,13 @@ def resolve(
         network=network,
         loss=(
             resolved_loss(
-                params.loss, n_clusters, X, scaling, has_pairs=pairs.exist, n_wanted=n_final or n_clusters
+                params.loss,
+                n_clusters,
+                X,
+                scaling,
+                has_pairs=pairs.exist,
+                has_start=starts,
+                n_wanted=n_final or n_clusters,
             )
             if fine is None
             else loss_after(fine, X)
@@ -140,6 +150,7 @@ def resolve(
         threads=1 if params.n_init > 1 else usual_threads(),
         anchor=None if anchor is None else anchor.name,
         encoder=None if encoder is None else str(encoder),
+        start=K_MEANS if starts else None,
     )
 
 
@@ -273,7 +284,14 @@ def _many(n_clusters: int) -> int:
 
 
 def resolved_loss(
-    loss: Any, n_clusters: int, X: Items, scaling: Scaling, *, has_pairs: bool, n_wanted: int
+    loss: Any,
+    n_clusters: int,
+    X: Items,
+    scaling: Scaling,
+    *,
+    has_pairs: bool,
+    has_start: bool = False,
+    n_wanted: int,
 ) -> ClusteringLoss:
     """The loss, with a weight for each term and the sizes that clusters are drawn to.
 
@@ -293,6 +311,8 @@ def resolved_loss(
     )
     if "orthogonality" in loss.weights:
         start_weights = {}
+    if has_start:
+        weights[ANCHOR], start_weights[ANCHOR] = 0.0, START_WEIGHT
     return replace(
         loss,
         weights=weights | dict(loss.weights),

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from ddclust.choosing.k_means import beside_k_means
+from ddclust.choosing import k_means
+from ddclust.choosing.k_means import beside_k_means, k_means_start
+from ddclust.data.batches import BatchSource, Scaling
 from helpers import quick
 
 
@@ -35,3 +37,16 @@ def test_sizes_far_from_those_of_k_means_are_doubted(blobs):
 def test_a_verbose_fit_tells_of_k_means_once(blobs, capsys):
     quick(3, max_iter=2, verbose=True).fit(blobs[0])
     assert capsys.readouterr().err.count("k-means ") == 1
+
+
+def test_a_start_assigns_every_item_and_depends_on_the_seed_alone(blobs, monkeypatch):
+    X, truth = blobs
+    source = BatchSource(X, Scaling.of(X))
+    monkeypatch.setattr(k_means, "COMPARED_ITEMS", 40)  # of 150; the others are assigned in blocks
+    start = k_means_start(source, 3, seed=1)
+    assert start.shape == (150, 3)
+    np.testing.assert_array_equal(start.sum(axis=1), 1)
+    counts = [np.unique(truth[start[:, cluster] == 1]) for cluster in range(3)]
+    assert sorted(map(tuple, counts)) == [(0,), (1,), (2,)]
+    np.testing.assert_array_equal(start, k_means_start(source, 3, seed=1))
+    assert any((k_means_start(source, 3, seed=seed) != start).any() for seed in range(2, 6))

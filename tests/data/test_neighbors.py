@@ -139,15 +139,18 @@ def test_topic_vectors_join_texts_that_share_words_with_the_same_texts():
 
     words, topics = purity(matrix), purity(neighbors.topic_vectors(matrix))
     assert words < 0.95 < topics
+    source = BatchSource(X, Scaling.none(X))
+    dense, by_topics = (neighbors_of(source, 20, by_topics=by_topics) for by_topics in (False, True))
+    assert (topic[dense] == topic[:, None]).mean() < 0.95 < (topic[by_topics] == topic[:, None]).mean()
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (3, 3), (5, 40), (40, 5)])
 def test_topic_vectors_of_few_texts_or_words(n, d, rng):
     matrix = scipy.sparse.csr_array(rng.integers(0, 2, size=(n, d)).astype(np.float32))
-    vectors = neighbors.topic_vectors(matrix)
-    assert vectors.shape == (n, min(n, d))
-    assert np.isfinite(vectors).all()
+    for vectors in (neighbors.topic_vectors(matrix), neighbors.topic_vectors(matrix.toarray())):
+        assert vectors.shape == (n, min(n, d))
+        assert np.isfinite(vectors).all()
 
 
 @pytest.mark.parametrize(("n", "n_features"), [(12_000, 16), (3_000, 200)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ddclust.data.batches import BatchSource, random_items
 from ddclust.data.items import SparseItems
@@ -27,6 +29,28 @@ def k_means_labels(vectors: Any, n_clusters: int) -> NDArray[np.int32]:
     from sklearn.cluster import KMeans
 
     return KMeans(n_clusters, n_init=4, random_state=0).fit_predict(vectors)
+
+
+def k_means_start(source: BatchSource, n_clusters: int, seed: int) -> NDArray[np.float32]:
+    """The assignments by the best of four runs of k-means on at most 10,000 items, (n, n_clusters).
+
+    Examples
+    --------
+    >>> from ddclust.data.batches import Scaling
+    >>> X = np.array([[0.0], [0.1], [5.0]])
+    >>> k_means_start(BatchSource(X, Scaling.none(X)), 2, seed=0).sum(axis=1)
+    array([1., 1., 1.], dtype=float32)
+    """
+    from sklearn.cluster import KMeans
+
+    model = KMeans(n_clusters, n_init=4, random_state=seed)
+    some = source.batch(random_items(len(source), COMPARED_ITEMS, seed)).flatten(1).numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different items than clusters
+        model.fit(some)
+    blocks = [slice(start, start + COMPARED_ITEMS) for start in range(0, len(source), COMPARED_ITEMS)]
+    labels = np.concatenate([model.predict(source.batch(rows).flatten(1).numpy()) for rows in blocks])
+    return np.eye(n_clusters, dtype=np.float32)[labels]
 
 
 class BesideKMeans(NamedTuple):

@@ -391,7 +391,7 @@ MODEL_TABLE = _table(
         "anchor",
         CLUSTERS,
         "Whether simple methods are asked first: of dense vectors, the network learns the clusters of a Gaussian mixture or of"
-        " k-means if these explain the data as well.",
+        " k-means if these explain the data as well. Runs on features of an encoder begin with those of k-means.",
         type=click.Choice(["auto", "none"]),
         default="auto",
         convert=lambda name: None if name == "none" else name,

@@ -94,14 +94,16 @@ def _is_large(n: int, n_features: int, n_neighbors: int) -> bool:
     return n > EXACT_ITEMS and n_features > TREE_FEATURES and n_neighbors <= MOST_APPROXIMATE
 
 
-def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int = False) -> NDArray[np.int32]:
+def neighbors_of(
+    source: BatchSource, n_neighbors: int, *, by_topics: bool = False, verbose: bool | int = False
+) -> NDArray[np.int32]:
     """The nearest neighbours of all items of a source, (n, n_neighbors).
 
-    Sparse items are compared by the cosine of their topics (:func:`topic_vectors`), others by the Euclidean distance of
-    their scaled values.
+    Sparse items are compared by the cosine of their topics (:func:`topic_vectors`), and so are others with ``by_topics``;
+    else by the Euclidean distance of their scaled values.
     """
     vectors = source.vectors()
-    if isinstance(source.items, SparseItems):
+    if by_topics or isinstance(source.items, SparseItems):
         topics = topic_vectors(vectors, verbose=verbose)
         found = nearest_neighbors(topics, n_neighbors, metric="cosine", verbose=verbose)
     else:
@@ -109,19 +111,20 @@ def neighbors_of(source: BatchSource, n_neighbors: int, *, verbose: bool | int =
     return found.indices.astype(np.int32)
 
 
-def seconds_to_find(source: BatchSource, n_neighbors: int) -> float:
+def seconds_to_find(source: BatchSource, n_neighbors: int, *, by_topics: bool = False) -> float:
     """About how long :func:`neighbors_of` will take, from the search for the neighbours of a few items."""
     n, is_sparse = len(source), isinstance(source.items, SparseItems)
     n_features = math.prod(source.items.shape[1:])
     if n <= TRIAL_ROWS:
         return 0.0
     if _is_large(n, n_features, n_neighbors):
-        n_candidates = _n_candidates(n_neighbors)
         if is_sparse:
-            return TOPIC_SEARCHES * expected_seconds(n, COMPONENTS, n_candidates)
-        return expected_seconds(n, n_features, n_candidates) + _seconds_to_compare(
-            n, n_features, n_candidates
-        )
+            return TOPIC_SEARCHES * expected_seconds(n, COMPONENTS, _n_candidates(n_neighbors))
+        if by_topics:
+            return _seconds_among_many(n, n_features, SMOOTHED_OVER) + _seconds_among_many(
+                n, min(TOPICS, n_features), n_neighbors
+            )
+        return _seconds_among_many(n, n_features, n_neighbors)
     from sklearn.neighbors import NearestNeighbors
 
     X = source.vectors()
@@ -130,7 +133,13 @@ def seconds_to_find(source: BatchSource, n_neighbors: int) -> float:
     built = time.perf_counter()
     search.kneighbors(X[:TRIAL_ROWS], return_distance=False)
     seconds = built - begun + (time.perf_counter() - built) * n / TRIAL_ROWS
-    return seconds * TOPIC_SEARCHES if is_sparse else seconds
+    return seconds * TOPIC_SEARCHES if by_topics or is_sparse else seconds
+
+
+def _seconds_among_many(n: int, n_features: int, n_neighbors: int) -> float:
+    """How long the search in many dense items takes."""
+    n_candidates = _n_candidates(n_neighbors)
+    return expected_seconds(n, n_features, n_candidates) + _seconds_to_compare(n, n_features, n_candidates)
 
 
 def _seconds_to_compare(n: int, n_features: int, n_candidates: int) -> float:
@@ -144,15 +153,15 @@ def _seconds_to_compare(n: int, n_features: int, n_candidates: int) -> float:
 
 
 def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
-    """Texts as vectors that the cosine compares by topic, even where they share few words.
+    """Texts, or features of items, as vectors that the cosine compares by topic, even where two of a topic share little.
 
     The mean direction of its ten nearest rows is added to the direction of each row. Latent semantic analysis (a
     truncated singular value decomposition) then reduces the sums to 30 dimensions, or to all if there are fewer.
 
     Parameters
     ----------
-    X : CSR matrix of shape (n_samples, n_features)
-        TF-IDF of the texts.
+    X : CSR matrix or ndarray of shape (n_samples, n_features)
+        TF-IDF of the texts, or features.
     verbose : bool or int, default=False
         Show progress if the search for neighbours takes more than two seconds.
 
@@ -176,7 +185,7 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
     directions = normalize(X)
     smooth = normalize(directions + means @ directions)
     if n_features == 1:
-        return smooth.toarray()
+        return smooth.toarray() if scipy.sparse.issparse(smooth) else smooth
     with np.errstate(divide="ignore", invalid="ignore"):  # identical rows explain no variance
         return TruncatedSVD(min(TOPICS, n_features), random_state=0).fit_transform(smooth)
 

@@ -73,7 +73,9 @@ def estimated(plan: Plan, X: Items, n_jobs: int | None) -> Estimate:
     setup = plan.setup
     to_find = 0.0
     if setup.neighbors is not None and plan.pairs.neighbors is None:
-        to_find = seconds_to_find(BatchSource(X, plan.scaling), setup.neighbors)
+        to_find = seconds_to_find(
+            BatchSource(X, plan.scaling), setup.neighbors, by_topics=setup.encoder is not None
+        )
     return Estimate(setup, n_workers(n_jobs, setup, setup.n_init), _seconds_per_iteration(plan, X), to_find)
 
 

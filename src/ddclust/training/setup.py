@@ -56,6 +56,7 @@ class Setup:
     fine: FineStage | None = None  # in which n_clusters are trained, before they are grouped
     anchor: str | None = None  # what is learnt: "k-means", or the covariances of a Gaussian mixture
     encoder: str | None = None  # whose features are clustered, and the beginning of its digest
+    start: str | None = None  # the method whose clusters runs begin with
 
     @property
     def has_pairs(self) -> bool:
@@ -118,6 +119,8 @@ class Plan:
     # (module, objective, number of outputs, number of groups) -> groups, shares and perhaps anchors, for a fine stage
     find_groups: Callable[..., tuple[Any, ...]] | None = None
     weights: NDArray[np.float64] | None = None  # of the items, if they differ
+    # (source, n_clusters, seed) -> the assignments that a run begins with
+    find_start: Callable[[BatchSource, int, int], NDArray[np.float32]] | None = None
 
     def source(self, X: Items) -> BatchSource:
         """The items as runs train on them and are judged."""
@@ -174,11 +177,14 @@ class Plan:
         self, module: nn.Module, source: BatchSource, seed: int, regrouping: Regrouping | None = None
     ) -> Trainer:
         """What trains a network on a source."""
-        setup = self.setup
+        setup, objective = self.setup, self.objective(source, regrouping)
+        if self.find_start is not None:
+            anchors = self.find_start(source, setup.n_clusters, seed)
+            objective = replace(objective, pairs=replace(objective.pairs, anchors=anchors))
         return Trainer(
             module,
             source,
-            replace(self.objective(source, regrouping), precision=setup.precision),
+            replace(objective, precision=setup.precision),
             batch_size=setup.batch_size,
             learning_rate=setup.learning_rate.schedule(setup.max_iter),
             seed=seed,
