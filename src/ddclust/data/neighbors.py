@@ -183,9 +183,9 @@ def topic_vectors(X: Any, *, verbose: bool | int = False) -> NDArray:
     share = np.full(near.size, 1 / n_near, dtype=X.dtype)
     means = scipy.sparse.csr_array((share, near.ravel(), np.arange(0, near.size + 1, n_near)), shape=(n, n))
     directions = normalize(X)
-    smooth = normalize(directions + means @ directions)
+    smooth: Any = normalize(directions + means @ directions)  # as X is, dense or sparse
     if n_features == 1:
-        return smooth.toarray() if scipy.sparse.issparse(smooth) else smooth
+        return smooth.toarray() if hasattr(smooth, "toarray") else smooth
     with np.errstate(divide="ignore", invalid="ignore"):  # identical rows explain no variance
         return TruncatedSVD(min(TOPICS, n_features), random_state=0).fit_transform(smooth)
 
