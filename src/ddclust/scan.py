@@ -6,6 +6,7 @@ so it can be compared between numbers.
 
 Runs can agree where there are no clusters, too: they may all halve a long cloud in its middle. So the clusters must also be
 closed: their borders must follow gaps in the data, and no cluster may have one inside (:mod:`ddclust.choosing.openness`).
+Images are not asked: neighbours by their pixels say too little, and the known classes of digits are open.
 :func:`recommend` derives a recommendation from both, or says that it is unclear.
 """
 
@@ -108,8 +109,8 @@ class Scan:
     """The outcome of a scan: a row of quantities for each number of clusters, and what follows from them.
 
     A row has ``k``, ``stability``, ``agreements`` (for each run its mean adjusted Rand index with the others),
-    ``openness`` (the median over runs of that of the most open cluster, in units of clusters in noise; None if fewer than two
-    runs use all clusters), ``divergence`` (the mean over runs of that term of the loss on the whole data), ``clusters_used`` (of each
+    ``openness`` (the median over runs of that of the most open cluster, in units of clusters in noise; None of images, and if
+    fewer than two runs use all clusters), ``divergence`` (the mean over runs of that term of the loss on the whole data), ``clusters_used`` (of each
     run), and ``seconds``.
     """
 
@@ -190,7 +191,7 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     """What the rows of a scan say about the number of clusters.
 
     - A number counts only if most of its runs use all clusters, and if these are closed: the most open one is at most .3
-      times as open as clusters in noise. If no number counts, the number of clusters is unclear; there may be one.
+      times as open as clusters in noise. Of images, which have no openness, only the former is asked. If no number counts, the number of clusters is unclear; there may be one.
     - If the best stability of those that count is below .8, it is unclear, too.
     - A number is stable if its stability is at most .05 below the best. Of stable numbers in a row the first counts, since
       the others mostly split its clusters further. Of several rows the last is recommended, since a finer division
@@ -218,7 +219,7 @@ def recommend(rows: Sequence[Row]) -> Recommendation:
     """
     ks = np.array([row["k"] for row in rows])
     are_full = np.array([statistics.median_low(row["clusters_used"]) == row["k"] for row in rows])
-    openness = np.array([np.inf if row["openness"] is None else row["openness"] for row in rows])
+    openness = np.array([0.0 if row["openness"] is None else row["openness"] for row in rows])
     counts = are_full & (openness <= CLOSED)
     stability = np.array([np.mean(row["agreements"]) for row in rows])
     n_pairs = min(math.comb(len(row["agreements"]), 2) for row in rows)
@@ -314,19 +315,21 @@ def _checked_numbers(ks: Iterable[int], X: Any, model: DDC) -> list[int]:
 
 
 class _LandscapeOf:
-    """The landscape of X, found by the first model that asks for it: most of it is the search for neighbours."""
+    """The landscape of X, None of images. The first model that asks finds it: most of it is the search for neighbours."""
 
     def __init__(self, X: Any) -> None:
         self._X = X
         self._found: Landscape | None = None
 
-    def __call__(self, model: DDC) -> Landscape:
+    def __call__(self, model: DDC) -> Landscape | None:
         if self._found is None:
-            self._found = landscape_of(model._source(self._X))
+            source = model._source(self._X)
+            if len(source.items.shape) == 2:
+                self._found = landscape_of(source)
         return self._found
 
 
-def _fitted_row(X: Any, model: DDC, landscape: Callable[[DDC], Landscape]) -> Row:
+def _fitted_row(X: Any, model: DDC, landscape: Callable[[DDC], Landscape | None]) -> Row:
     """The quantities of one number of clusters. An interrupted fit raises the interrupt again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row has what it says
@@ -342,19 +345,20 @@ def _fitted_row(X: Any, model: DDC, landscape: Callable[[DDC], Landscape]) -> Ro
     labelings = list(model.member_labels_)
     can_compare = len(labelings) > 1
     agreements = agreement(labelings).tolist() if can_compare else [0.0] * len(records)
+    asked = landscape(model) if can_compare else None
     divergences = [record.terms["divergence"] for record in records if "divergence" in record.terms]
     return {
         "k": model.n_clusters,
         "stability": statistics.mean(agreements),
         "agreements": agreements,
-        "openness": statistics.median(map(landscape(model).openness, labelings)) if can_compare else None,
+        "openness": None if asked is None else statistics.median(map(asked.openness, labelings)),
         "divergence": statistics.mean(divergences) if divergences else None,
         "clusters_used": [min(record.clusters_used, model.n_clusters) for record in records],
         "seconds": round(sum(record.seconds for record in records), 1),
     }
 
 
-def _row_in_folder(X: Any, model: DDC, landscape: Callable[[DDC], Landscape], folder: Path) -> Row:
+def _row_in_folder(X: Any, model: DDC, landscape: Callable[[DDC], Landscape | None], folder: Path) -> Row:
     """The same, from what the folder holds, or left there."""
     workspace, identity = Workspace(folder, ROW), model.fit_identity(X)
     if model.precision == AUTO:

@@ -101,8 +101,8 @@ def test_numbers_whose_clusters_are_open_do_not_count():
     assert unclear.n_clusters is None
     assert "there may be a single one" in unclear.reason
     assert "0.31 at best, at k = 3" in unclear.reason
-    rows[0]["openness"] = None
-    assert recommend(rows[:1]).n_clusters is None
+    rows[0]["openness"] = None  # of images
+    assert recommend(rows[:1]).n_clusters == 2
 
 
 def test_a_finer_number_that_is_nearly_as_closed_makes_it_unclear():
@@ -151,6 +151,12 @@ def test_rows_are_those_of_the_fits(blobs):
     assert row["stability"] == pytest.approx(np.mean(row["agreements"]))
     assert row["divergence"] == pytest.approx(np.mean([run["terms"]["divergence"] for run in model.runs_]))
     assert row["clusters_used"] == [min(run["clusters_used"], 3) for run in model.runs_]
+
+
+def test_images_are_not_asked_how_open_their_clusters_are(rng):
+    images = rng.integers(0, 255, size=(40, 8, 8), dtype=np.uint8)
+    (row,) = scan(images, [2], model=quick(max_iter=2)).rows
+    assert row["openness"] is None
 
 
 def test_a_scan_goes_on(blobs, tmp_path, monkeypatch):
