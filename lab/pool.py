@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPETITION = 20  # runs of one best-of-20, by their seeds: 0 to 19, 20 to 39 and so on
+LOWEST_LOSS, VOTE = "lowest loss (the paper's rule)", "vote of the three lowest losses"
 RESAMPLES = 2000
 COVERAGE = 0.95
 
@@ -104,13 +105,13 @@ def choices(pool: Pool, place: Place) -> list[Choice]:
     by_loss = min(runs, key=lambda run: run["loss"])
     by_divergence = min(runs, key=lambda run: run["terms"]["divergence"])
     found = [
-        Choice("lowest loss (the paper's rule)", [by_loss["seed"]], by_loss),
+        Choice(LOWEST_LOSS, [by_loss["seed"]], by_loss),
         Choice("lowest divergence term", [by_divergence["seed"]], by_divergence),
         _lowest_epoch(pool),
     ]
     vote = read_result(_vote_file(pool, place))
     if vote is not None and vote["facts"]["seeds"] == lowest(pool, N_VOTE):
-        found.append(Choice("vote of the three lowest losses", vote["facts"]["seeds"], vote["facts"]))
+        found.append(Choice(VOTE, vote["facts"]["seeds"], vote["facts"]))
     return found
 
 

@@ -14,7 +14,7 @@ from lab.experiments.numbers import many, numbers
 from lab.experiments.pool import pool
 from lab.experiments.seals import seals
 from lab.experiments.studies import choosing, defaults, merging, precision, regrouping, restarts, tables
-from lab.experiments.tables import divergences, readings, table1, table2
+from lab.experiments.tables import readings, table1
 
 EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "pool": pool,
@@ -24,8 +24,6 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "encoded": encoded,
     "mixed": mixed,
     "ablation": ablation,
-    "table2": table2,
-    "divergences": divergences,
     "seals": seals,
     "figures": figures,
     "defaults": defaults,

@@ -11,7 +11,7 @@ IMAGES = {"mnist": 10, "seals-3": 3, "seals-2": 2}
 # RCV1, where it can be downloaded, and the data sets that stand in for it.
 TEXTS = {"reuters": 4, "agnews": 4, "rcv1-subset": 4, "rcv1-subset-balanced": 4, "reuters21578-balanced": 4}
 CLUSTERS = {**IMAGES, **TEXTS}
-ABLATED = {"mnist": 10, "rcv1-subset": 4}
+READ = {"mnist": 10, "rcv1-subset": 4}  # data sets on which readings of the paper are compared
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,6 @@ class Budget:
     choices: int
     dec: dict[str, dict[str, Any]]  # DEC's schedule by data set; "" for those that are not named
     dec_runs: int
-    repeated: tuple[int, int]  # of Table 2: repetitions, and runs of each
-    repeated_iterations: dict[str, int]
     seeds: int  # of each reading
     reading_iterations: dict[str, int]
 
@@ -43,8 +41,6 @@ SIZES = {
         choices=1,
         dec={"": {"layer_iter": 20, "finetune_iter": 60, "max_iter": 100}},
         dec_runs=1,
-        repeated=(2, 1),
-        repeated_iterations={"mnist": 100, "rcv1-subset": 300},
         seeds=1,
         reading_iterations={"mnist": 100, "rcv1-subset": 300},
     ),
@@ -56,8 +52,6 @@ SIZES = {
         choices=9,
         dec={"mnist": {}, "seals-3": PHOTOS_DEC, "seals-2": PHOTOS_DEC, "": SHORT_DEC},
         dec_runs=1,
-        repeated=(5, 2),
-        repeated_iterations={"mnist": 700, "rcv1-subset": 3000},
         seeds=4,
         reading_iterations={"mnist": 1050, "rcv1-subset": 3000},
     ),
@@ -76,8 +70,6 @@ SIZES = {
             }
         },
         dec_runs=20,
-        repeated=(5, 20),
-        repeated_iterations={"mnist": 70_000, "rcv1-subset": 70_000},
         seeds=5,
         reading_iterations={"mnist": 70_000, "rcv1-subset": 70_000},
     ),
