@@ -50,7 +50,7 @@ What `DDC(n_clusters)` does by default, and why. `python -m lab run defaults` ma
   and falls to 0 in the first third. Neighbours are searched as for texts: the mean of its ten nearest rows is added to each row, and 30
   singular vectors of the sums are compared by the cosine. `anchor=None` begins without k-means.
 - **Sizes.** For dense vectors the network has max(3 k, k + 6) clusters, but at most half a batch of them and one for
-  fifty items (a smaller one would hold little more than an item's ten neighbours). After training they are merged into k (`n_final="auto"`) so that few pairs of items are parted: the sum over clusters of
+  fifty items (a smaller one would hold little more than an item's ten neighbours); where that is less than 2 k, it has k. After training they are merged into k (`n_final="auto"`) so that few pairs of items are parted: the sum over clusters of
   the share of pairs that a cluster parts from the rest, times its size to the power of -1.5, is the smallest found. The
   orthogonality term draws the small clusters to one size; a large class takes several of them, a rare one its own.
   Images have as many clusters, but at most half a batch of them and one for twenty items. They are grouped into k by the same

@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from ddclust.data.batches import Scaling
 
@@ -31,6 +30,8 @@ def as_pictures(items: NDArray, scaling: Scaling) -> NDArray[np.uint8]:
 
 def shrunk(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
     """Pictures whose longer side is at most ``side``, in their proportions."""
+    from PIL import Image
+
     height, width = pictures.shape[1:3]
     if max(height, width) <= side or not len(pictures):
         return pictures
@@ -41,6 +42,8 @@ def shrunk(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 def data_uri(picture: NDArray[np.uint8]) -> str:
     """A picture as the address of an <img>: PNG, or JPEG for large colour pictures, where it is much smaller."""
+    from PIL import Image
+
     file = io.BytesIO()
     kind = "jpeg" if picture.ndim == 3 and max(picture.shape[:2]) > EXACT_SIDE else "png"
     # Optimising takes a PNG ten times as long, for a few per cent.

@@ -77,7 +77,7 @@ def test_no_row_is_lost():
         == len({flag for row in FIT_ROWS.values() for flag in row.flags if flag.startswith("--")}) - 1
     )
     given = {option.name for option in main.commands["fit"].params}
-    assert given == {*FIT_ROWS, "data", "out", "force", "dry_run", "quiet"}
+    assert given == {*FIT_ROWS, "data", "out", "force", "dry_run", "quiet", "as_json"}
 
 
 def test_options_that_are_not_given_leave_the_defaults():

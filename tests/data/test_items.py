@@ -205,7 +205,8 @@ def test_sparse_is_never_made_dense_as_a_whole(rng, monkeypatch):
 
     def watched(self, *args, **kwargs):
         nonlocal largest
-        largest = max(largest, self.shape[0])
+        if self.shape[1] == 50:  # not of labels, which scikit-learn makes dense
+            largest = max(largest, self.shape[0])
         return toarray(self, *args, **kwargs)
 
     monkeypatch.setattr(scipy.sparse.csr_array, "toarray", watched)

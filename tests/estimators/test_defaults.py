@@ -171,7 +171,7 @@ def data(kind):
     ],
 )
 def test_every_auto_is_resolved(kind, network, augment, neighbors, rate, weights, start):
-    setup = setup_for(data(kind))
+    setup = setup_for(data(kind), anchor=None)
     assert setup.network == network
     assert (setup.augment, setup.neighbors) == (augment, neighbors)
     assert setup.has_pairs == (kind != "views")

@@ -4,6 +4,7 @@ import base64
 import io
 import pickle
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,12 @@ def test_the_report_is_shown_in_a_frame_of_its_own():
     assert given["sandbox"] == "allow-scripts allow-downloads"  # nothing of the notebook's own origin
 
 
+def skip_without_kernel():
+    """Not by importing it: fits of a process with a kernel show their progress."""
+    if find_spec("ipykernel") is None:
+        pytest.skip("ipykernel is not installed")
+
+
 def test_progress_bars_are_widgets():
     pytest.importorskip("ipywidgets")
     shown = outputs_of("from ddclust.progress import Bar\nfor _ in Bar(range(3), desc='fitting'): pass")
@@ -113,7 +120,7 @@ def test_progress_bars_are_widgets():
 def outputs_of(code):
     """What a notebook shows of some code."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    pytest.importorskip("ipykernel")
+    skip_without_kernel()
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     nbclient.NotebookClient(notebook, timeout=120).execute()
     return notebook.cells[0].outputs
@@ -123,7 +130,7 @@ def outputs_of(code):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path, tmp_path):
     pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
+    skip_without_kernel()
     import nbclient
     import nbformat
 

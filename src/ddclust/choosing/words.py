@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.naive_bayes import MultinomialNB
-from sklearn.preprocessing import normalize
 
 REPEATED = 50  # times at most; some thirty were enough for all clusters to stay as they are
 
@@ -39,6 +37,9 @@ def divided_by_words(rows: Any, labels: NDArray[np.int64], n_clusters: int) -> N
     >>> divided_by_words(words, np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2).argmax(axis=1)
     array([0, 0, 0, 0, 0, 0, 1, 1])
     """
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.preprocessing import normalize
+
     if rows.nnz and rows.data.min() < 0:
         return None
     rows = normalize(rows)
