@@ -266,9 +266,9 @@ def fine_clusters(n_clusters: int, X: Items, batch_size: int) -> int:
 def resolved_fine_stage(X: Items, n_clusters: int, n_final: int | None) -> FineStage | None:
     """The first part of training, if the sizes of clusters are found in its course: images by groups, texts by words."""
     if isinstance(X, SparseItems):
-        return (
-            FineStage(n_clusters, loss_of_pairs(n_clusters, n_clusters), WORDS_AT) if n_clusters > 1 else None
-        )
+        if not 1 < n_clusters <= FEW_CLUSTERS:
+            return None
+        return FineStage(n_clusters, loss_of_pairs(n_clusters, n_clusters), WORDS_AT)
     if n_final is None or not groups_in_training(X):
         return None
     return FineStage(n_final, loss_of_pairs(n_clusters, n_final))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from ddclust import DDC
+from ddclust import DDC, DDCLoss
 from ddclust.defaults import default_weights
 
 START = {"orthogonality": 50.0}
@@ -45,10 +45,20 @@ def test_the_weight_of_a_fit(options, weight, shape, rng):
 
 
 @pytest.mark.slow
-def test_fifty_clusters_are_used():
+def test_more_of_fifty_clusters_are_used_than_with_a_constant_weight():
     random = np.random.default_rng(0)
     topics = random.dirichlet(np.full(300, 0.05), size=8)  # fewer kinds than clusters
     counts = np.stack([random.multinomial(60, topics[item % 8]) for item in range(600)])
     X = scipy.sparse.csr_array(counts.astype(np.float32))
-    model = DDC(50, n_init=1, max_iter=200, random_state=0, n_jobs=1, verbose=False).fit(X)
-    assert len(np.unique(model.labels_)) == 50
+    constant = DDCLoss(weights={"orthogonality": 5}, start_weights=START)
+    used = [
+        len(
+            np.unique(
+                DDC(50, loss=loss, n_init=1, max_iter=200, random_state=0, n_jobs=1, verbose=False)
+                .fit(X)
+                .labels_
+            )
+        )
+        for loss in ("auto", constant)
+    ]
+    assert used[0] > used[1]
