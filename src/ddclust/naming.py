@@ -55,6 +55,10 @@ class FittedItems:
         """Some of the data, as the model takes it; encoded if they are."""
         return self.rows(indices) if self.encoded is None else self.encoded.at(indices)
 
+    def hidden(self, indices: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The hidden representation of some items; an array, even if the model gives data frames."""
+        return np.asarray(self.model.transform(self.inputs(indices)))
+
     @cached_property
     def vectorizer(self) -> StemVectorizer | None:
         """What counts the words of texts: that of the model or, if texts are encoded, a new one; None if they hold none."""
@@ -225,7 +229,7 @@ def typical_images(items: FittedItems) -> dict[int, int]:
     """For each cluster of images the number of a typical one, which can stand for it."""
     labels = items.model.labels_
     sample = sample_of_clusters(labels, SAMPLE_ITEMS, np.random.default_rng(0))
-    typical = typical_items(items.model.transform(items.inputs(sample)), labels[sample])
+    typical = typical_items(items.hidden(sample), labels[sample])
     return {cluster: int(sample[place]) for cluster, place in typical.items()}
 
 

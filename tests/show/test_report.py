@@ -15,6 +15,7 @@ import pandas
 import pytest
 import scipy.sparse
 from PIL import Image
+from sklearn.datasets import make_blobs
 
 from ddclust import DDC, DDCLoss, pictures
 from ddclust.baselines import DEC
@@ -284,6 +285,12 @@ def test_vectors_with_names_and_without_truth(blobs):
     listed = data_of(page)["items"]
     assert sorted(listed["columns"]) == sorted(["length", HOSTILE])
     np.testing.assert_allclose(listed["values"][listed["columns"].index("length")], X[:, 0], rtol=1e-5)
+
+
+def test_a_model_that_gives_data_frames():
+    X, _ = make_blobs(40, centers=2, random_state=0)
+    model = quick(2, max_iter=20).fit(X).set_output(transform="pandas")
+    assert report_page(model, X) == report_page(model.set_output(transform="default"), X)
 
 
 def test_texts():

@@ -23,7 +23,7 @@ def kernel(items: ShownItems, rng: np.random.Generator) -> dict[str, Any] | None
         return None
     loss = getattr(model, "loss", None)
     matrix, borders = content.kernel_matrix(
-        model.transform(items.inputs(sample)),
+        items.hidden(sample),
         model.labels_[sample],
         loss if isinstance(loss, DDCLoss) else DDCLoss(),
     )

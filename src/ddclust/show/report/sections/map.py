@@ -35,7 +35,7 @@ def map_of(items: ShownItems, listed: NDArray[np.intp]) -> dict[str, Any]:
 
 def _layouts(items: ShownItems) -> dict[str, NDArray[np.float64]]:
     """Places of the sampled items in the unit square, by the name of the layout; the first is shown first."""
-    hidden = items.model.transform(items.inputs(items.sample))
+    hidden = items.hidden(items.sample)
     layouts = {"representation": content.neighbourhoods(hidden, seed=0)}
     if items.model.n_clusters_ == 3:
         layouts["simplex"] = content.in_the_simplex(items.model.probabilities_[items.sample])
