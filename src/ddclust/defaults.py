@@ -55,7 +55,7 @@ FEW_CLUSTERS, CROWDING = 12, 1.5
 # By default the network has this many clusters for each one that is asked for, and at least so many more; they are merged
 # after training. Chosen on digits and on blobs of 850, 120 and 30 points.
 FINE_CLUSTERS, MORE_CLUSTERS = 3, 6
-FEWEST_FINE = 2  # for each cluster; three blobs are not made of four clusters of one size
+FEWEST_FINE = 2  # of vectors, for each cluster; three blobs are not made of four clusters of one size
 FINE_ITEMS = 50  # items of a fine cluster on average, at least: five times the neighbours of vectors
 FINE_IMAGES = 20  # the same of images, ten times their neighbours
 # First learning rate for features of encoders. On 10,000 photographs 1e-3 gave .622 and 1e-4 gave .584, on AG News .868 and .851.
@@ -258,9 +258,9 @@ def fine_clusters(n_clusters: int, X: Items, batch_size: int) -> int:
     """
     if n_clusters == 1 or isinstance(X, SparseItems):
         return n_clusters
-    n_items = FINE_IMAGES if groups_in_training(X) else FINE_ITEMS
+    n_items, fewest = (FINE_IMAGES, 1) if groups_in_training(X) else (FINE_ITEMS, FEWEST_FINE)
     n_fine = min(_many(n_clusters), batch_size // 2, len(X) // n_items)
-    return n_fine if n_fine >= FEWEST_FINE * n_clusters else n_clusters
+    return n_fine if n_fine >= fewest * n_clusters else n_clusters
 
 
 def resolved_fine_stage(X: Items, n_clusters: int, n_final: int | None) -> FineStage | None:

@@ -74,8 +74,15 @@ def wrapped(message: str) -> str:
 def is_watched() -> bool:
     """Whether somebody is likely to look at standard error: it is a terminal, or this is a notebook."""
     with contextlib.suppress(AttributeError, *OUTPUT_ERRORS):  # there may be none
-        return sys.stderr.isatty() or "ipykernel" in sys.modules
+        return sys.stderr.isatty() or _in_notebook()
     return False
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel runs this process, rather than having been imported to start others."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 def shows_progress(verbose: bool | int | str) -> bool:

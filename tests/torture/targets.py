@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.datasets import make_blobs
@@ -264,7 +265,8 @@ def _sealed(name: str) -> bytes:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         if name == "row.json":
-            scan(X, [2], model=DDC(n_init=2, **FIT), folder=folder / "scan")
+            with patch("ddclust.scan._write"):  # the summary and its picture
+                scan(X, [2], model=DDC(n_init=2, **FIT), folder=folder / "scan")
             return (folder / "scan" / "k-002" / "row.json").read_bytes()
         if name in ("comparison.json", "result.json", "job.json"):
             return next(_comparison(folder).rglob(name)).read_bytes()
