@@ -410,7 +410,8 @@ class DDC(NetworkClusterer):
                 outlying = outliers(X, plan.scaling, getattr(self, "feature_names_in_", None))
                 if outlying is not None:
                     warnings.warn(outlying, stacklevel=3)  # the caller of fit
-            self._n_features_out = try_out(plan, X)
+            with own_threads(setup.threads):
+                self._n_features_out = try_out(plan, X)
             estimate = self._announced(plan, X)
             seeds = check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=self.n_init)
             plan, states = self._train(X, plan, seeds.tolist(), estimate)

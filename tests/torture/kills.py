@@ -162,8 +162,11 @@ class Undisturbed:
             [{key: value for key, value in run.items() if key != "seconds"} for run in model.runs_]
             for model in (self.model, other)
         )
-        same = np.array_equal(self.model.probabilities_, other.probabilities_) and first == second
-        return "" if same else "the end differs from an undisturbed fit's"
+        keys = {key for ours, theirs in zip(first, second, strict=True) for key in ours if ours[key] != theirs[key]}
+        apart = float(np.abs(self.model.probabilities_ - other.probabilities_).max())
+        if not keys and apart == 0:
+            return ""
+        return f"the end differs from an undisturbed fit's: probabilities by {apart:g}, of the runs {sorted(keys)}"
 
 
 class Chain:

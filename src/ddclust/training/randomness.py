@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,10 @@ from contextlib import contextmanager
 import torch
 
 _TURN = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads that torch has started, and would wait for them for ever.
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 @contextmanager
