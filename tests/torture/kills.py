@@ -162,7 +162,12 @@ class Undisturbed:
             [{key: value for key, value in run.items() if key != "seconds"} for run in model.runs_]
             for model in (self.model, other)
         )
-        keys = {key for ours, theirs in zip(first, second, strict=True) for key in ours if ours[key] != theirs[key]}
+        keys = {
+            key
+            for ours, theirs in zip(first, second, strict=True)
+            for key in ours
+            if ours[key] != theirs[key]
+        }
         apart = float(np.abs(self.model.probabilities_ - other.probabilities_).max())
         if not keys and apart == 0:
             return ""
