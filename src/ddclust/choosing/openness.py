@@ -94,8 +94,7 @@ def links_of(neighbors: NDArray[np.integer]) -> scipy.sparse.csr_array:
 def openness(labels: NDArray[np.integer], links: scipy.sparse.csr_array) -> NDArray[np.float64]:
     """The openness of each cluster: pairs that its border parts by pairs that the best cut through its middle parts.
 
-    A cluster that can be cut
-    without parting any is open, even if its border parts none either.
+    A cluster that can be cut without parting any is open, even if its border parts none either.
 
     Examples
     --------
