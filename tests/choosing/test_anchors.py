@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from ddclust import DDC, Table
-from ddclust.choosing.anchors import FoundCentres, found_anchor, neighbors_decide, share_of_levels
+from ddclust.choosing.anchors import FoundCentres, FoundGraph, Shown, found_anchor, share_of_levels
 from ddclust.choosing.mixtures import believed_mixture
 from ddclust.data.batches import BatchSource, Scaling
 from helpers import quick
@@ -30,20 +30,52 @@ def moons():
     return make_moons(600, noise=0.05, random_state=0)[0]
 
 
-def test_neighbours_decide_on_moons_and_not_on_noise(moons, rng):
-    assert anchor_of(moons, 2) is None
+def test_neighbours_show_moons_and_nothing_in_noise(moons, rng):
+    assert anchor_of(moons, 2) == "neighbors"
     assert anchor_of(rng.uniform(size=(600, 3)), 2) == "k-means"
 
 
 def test_neighbours_are_not_asked_where_levels_make_them(moons):
     X = with_levels(moons)
     assert share_of_levels(X) > 0.1
-    assert not neighbors_decide(X, 2, 8)
+    assert not Shown.by_graph(X, 2).is_found_again
     assert anchor_of(X, 2) == "k-means"
 
 
-def test_neighbours_of_few_items_do_not_decide(moons):
-    assert not neighbors_decide(moons[:30], 2, 8)
+def test_neighbours_of_few_items_show_nothing(moons):
+    assert Shown.by_graph(moons, 2).is_found_again
+    assert not Shown.by_graph(moons[:30], 2).is_found_again
+
+
+def test_gaps_are_believed_before_a_mixture(rng):
+    """Two long clouds side by side and askew: a mixture would explain them, and the gap between them shows them, too."""
+    along, across = rng.uniform(-6, 6, size=800), 0.3 * rng.normal(size=800)
+    clouds = np.column_stack([along, across]) + np.repeat([[0.0, 0.0], [0.0, 4.0]], 400, axis=0)
+    X = clouds @ np.array([[1.0, 1.0], [-1.0, 1.0]])
+    assert believed_mixture(X, 2, 8) is not None
+    assert Shown.by_graph(X, 2).by_gaps
+    assert anchor_of(X, 2) == "neighbors"
+
+
+def test_overlapping_clusters_are_not_said_to_have_gaps():
+    X, _ = make_blobs(900, centers=[[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]], random_state=0)
+    assert not Shown.by_graph(X, 3).by_gaps
+
+
+def test_all_items_get_the_clusters_of_their_nearest_known_ones(moons):
+    """Also those that took no part, and those far away."""
+    known, others = moons[:400], np.vstack([moons[400:], [[100.0, -100.0]]])
+    P = FoundGraph.of(known, 2).probabilities(others)
+    assert np.allclose(P.sum(axis=1), 1)
+    truth = make_moons(600, noise=0.05, random_state=0)[1][400:]
+    assert adjusted_rand_score(truth, P[:-1].argmax(axis=1)) == 1
+
+
+def test_the_network_learns_what_neighbours_show_and_says_so(moons, capsys):
+    model = quick(2, anchor="auto", max_iter=400, learning_rate="auto", verbose=True).fit(moons)
+    assert model.setup_.anchor == "neighbors"
+    assert adjusted_rand_score(make_moons(600, noise=0.05, random_state=0)[1], model.labels_) > 0.95
+    assert "Nearest neighbours show the clusters of these data" in capsys.readouterr().err
 
 
 def test_a_mixture_that_follows_levels_is_not_believed(rng):

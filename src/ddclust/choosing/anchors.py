@@ -1,20 +1,20 @@
-"""Which simple method a network is to learn, if any: decided before training, and without labels.
+"""Which simple method a network is to learn: decided before training, and without labels.
 
-Of tables a network can learn anything by heart, and where neighbours say nothing its clusters are worse than those of simple
-methods. So these are asked first:
+Of tables a network can learn anything by heart. So simple methods divide the items, and the network learns what one of them found:
 
-1. A Gaussian mixture, where it explains the data (:mod:`ddclust.choosing.mixtures`).
-2. Neighbours, if they point to other clusters than k-means finds, and say so again on other items
-   (:func:`neighbors_decide`). Then there is no anchor, and the network finds the clusters.
-3. Otherwise k-means.
+1. The graph of nearest neighbours (:mod:`ddclust.choosing.graph`), where gaps part its clusters (:class:`Shown`).
+2. A Gaussian mixture, where it explains the data (:mod:`ddclust.choosing.mixtures`).
+3. The graph, if it shows other clusters than k-means finds, and shows them again on other items.
+4. Otherwise k-means.
 
-Neighbours are not asked about levels: a category, a yes or no, a gap. Items of one level are each other's neighbours however
+The graph is not asked about levels: a category, a yes or no, a gap. Items of one level are each other's neighbours however
 little it matters, and divisions along levels part none of them.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -22,26 +22,29 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from ddclust.choosing.grouping import merged_by_pairs
+from ddclust.choosing.graph import graph_clusters
 from ddclust.choosing.mixtures import COVARIANCES, believed_mixture
 from ddclust.data.batches import BatchSource, random_items
 from ddclust.data.neighbors import nearest_neighbors
+from ddclust.progress import Bar
 
 if TYPE_CHECKING:
     from sklearn.cluster import KMeans
 
-K_MEANS = "k-means"
+K_MEANS, GRAPH = "k-means", "neighbors"
 ASKED_ITEMS = 5000  # simple methods are fitted to at most so many
+GRAPH_ITEMS = 10_000  # but the graph that is learnt, to as many as neighbours are found exactly for
 BLOCK = 10_000
 # Chosen on development tables, see docs/defaults.md. In tables with categories levels have at least .31 of the variance, in
 # others at most .08.
 FEW_VALUES, SHARE_OF_LEVELS = 3, 0.1  # values of a level at most, with one for gaps
-CELLS, CELL_ITEMS = 2, 20  # cells for each fine cluster, and items of a cell on average at least
-STARTS, STARTS_ON_HALVES, SPLITS = 10, 4, 5
-NEAREST = 10
-# Share of what k-means parts, and adjusted Rand index of two halves. Of development tables digits have a share of .67, and
-# breast cancer has .97; of the others that are below, R's leafshape has an index of .2 and digits have .7.
+STARTS, STARTS_ON_HALVES, SPLITS = 10, 4, 3
+FEWEST_ITEMS = 60  # of which halves have neighbours enough
+NEAREST, VOTERS = 10, 10
+# Share of what k-means parts, and adjusted Rand index of two halves: so that the graph is learnt instead of k-means, and instead of a
+# mixture that would be believed, too.
 PARTED, FOUND_AGAIN = 0.85, 0.5
+GAPS, SURELY = 0.25, 0.9
 
 
 class Anchor(Protocol):
@@ -49,7 +52,7 @@ class Anchor(Protocol):
 
     @property
     def name(self) -> str:
-        """What ``setup_.anchor`` says: "k-means", or the covariances of a mixture."""
+        """What ``setup_.anchor`` says: "k-means", "neighbors", or the covariances of a mixture."""
 
     def probabilities(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Soft assignments of rows, (n, k)."""
@@ -86,29 +89,72 @@ class FoundCentres(NamedTuple):
         return np.asarray(softmax(-squares / (2 * max(self.variance, 1e-12)), axis=1))
 
 
-def found_anchor(source: BatchSource, n_clusters: int, n_fine: int) -> Anchor | None:
-    """The simple method that a network is to learn, None if it is to find the clusters from neighbours.
+class FoundGraph(NamedTuple):
+    """What the graph of nearest neighbours shows: rows, and their clusters as rows with a single one."""
 
-    ``n_fine`` is the number of clusters that are merged otherwise.
+    X: NDArray[np.float64]
+    members: NDArray[np.float64]  # (n, k)
+
+    @property
+    def name(self) -> str:
+        return GRAPH
+
+    @classmethod
+    def of(cls, X: NDArray[np.float64], n_clusters: int) -> Self:
+        """The clusters of the graph of the rows."""
+        return cls(X, np.eye(n_clusters)[graph_clusters(X, n_clusters)])
+
+    def probabilities(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The shares of the clusters among the ten nearest of the known rows.
+
+        Examples
+        --------
+        >>> known = np.array([[0.0], [0.2], [9.0], [9.2]])
+        >>> FoundGraph(known, np.repeat(np.eye(2), 2, axis=0)).probabilities(np.array([[1.0]]))
+        array([[0.5, 0.5]])
+        """
+        from sklearn.neighbors import NearestNeighbors
+
+        search = NearestNeighbors(n_neighbors=min(VOTERS, len(self.X))).fit(self.X)
+        return np.asarray(self.members[search.kneighbors(X, return_distance=False)].mean(axis=1))
+
+
+def found_anchor(
+    source: BatchSource, n_clusters: int, n_fine: int, *, verbose: bool = False
+) -> Anchor | None:
+    """The simple method that a network is to learn; None if there are hardly more different items than clusters.
+
+    ``n_fine`` is the number of components with which a mixture is compared. With ``verbose`` a bar is shown if this takes more than
+    two seconds.
 
     Examples
     --------
     >>> from sklearn.datasets import make_blobs, make_circles
     >>> from ddclust.data.batches import Scaling
     >>> for X in (make_blobs(600, random_state=0)[0], make_circles(600, factor=0.3, random_state=0)[0]):
-    ...     found = found_anchor(BatchSource(X, Scaling.of(X)), 2, 8)
-    ...     print(None if found is None else found.name)
+    ...     print(found_anchor(BatchSource(X, Scaling.of(X)), 2, 8).name)
     k-means
-    None
+    neighbors
     """
-    some = random_items(len(source), ASKED_ITEMS, seed=0)
-    X = source.batch(some).numpy().astype(np.float64)
+    X = _rows(source, ASKED_ITEMS)
     if not np.isfinite(X).all() or len(np.unique(X, axis=0)) <= n_clusters:
         return None
-    mixture = believed_mixture(X, n_clusters, n_fine)
-    if mixture is not None:
-        return mixture
-    return None if neighbors_decide(X, n_clusters, n_fine) else FoundCentres.of(X, n_clusters)
+    with Bar(
+        total=SPLITS + 2, unit="step", desc="asking simple methods", delay=2, disable=not verbose
+    ) as bar:
+        shown = Shown.by_graph(X, n_clusters, bar.update)
+        bar.update(SPLITS - bar.n)
+        mixture = None if shown.by_gaps else believed_mixture(X, n_clusters, n_fine)
+        bar.update()
+        if mixture is not None:
+            return mixture
+        if shown.is_found_again:
+            return FoundGraph.of(_rows(source, GRAPH_ITEMS), n_clusters)
+        return FoundCentres.of(X, n_clusters)
+
+
+def _rows(source: BatchSource, most: int) -> NDArray[np.float64]:
+    return source.batch(random_items(len(source), most, seed=0)).numpy().astype(np.float64)
 
 
 def soft_assignments(anchor: Anchor, source: BatchSource) -> NDArray[np.float32]:
@@ -126,6 +172,8 @@ def in_words(anchor: str) -> str:
     >>> in_words("k-means")
     'k-means explains these data as well: the network learns its clusters.'
     """
+    if anchor == GRAPH:
+        return "Nearest neighbours show the clusters of these data, and the network learns them."
     how = COVARIANCES.get(anchor)
     method = "k-means explains these data as well"
     if how is not None:
@@ -146,37 +194,56 @@ def share_of_levels(X: NDArray[np.float64]) -> float:
     return float(variances[has_few].sum() / variances.sum())
 
 
-def neighbors_decide(X: NDArray[np.float64], n_clusters: int, n_fine: int) -> bool:
-    """Whether neighbours point to other clusters than k-means finds.
+class Shown(NamedTuple):
+    """How far the graph of nearest neighbours shows other clusters than k-means finds.
 
-    What a network would find from neighbours is found roughly and fast: small cells of k-means, grouped so that few
-    neighbours are parted. The rows are halved at random, five times. Each half is divided by cells and by k-means, and both
-    divisions are judged on the other half. Neighbours decide if cells part at most .85 of the neighbours that k-means parts
-    there, and if the divisions of both halves agree, with an adjusted Rand index of at least .5. Both are medians.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_circles
-    >>> X, _ = make_circles(600, factor=0.3, random_state=0)
-    >>> neighbors_decide(X, 2, 8), neighbors_decide(X > 0, 2, 8)
-    (True, False)
+    The rows are halved at random, three times. Each half is divided by its graph and by k-means, and both divisions are judged on the
+    other half, whose items join the cluster of most of their ten nearest rows, or of the nearest centre. Both numbers are medians.
     """
-    from sklearn.metrics import adjusted_rand_score
 
-    n_cells = min(CELLS * n_fine, len(X) // CELL_ITEMS)
-    if n_cells <= n_clusters or share_of_levels(X) > SHARE_OF_LEVELS:
-        return False
-    near = nearest_neighbors(X, NEAREST).indices
-    ratios, agreements = [], []
-    for seed in range(SPLITS):
-        halves = np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
-        by_cells = [_by_cells(X[half], n_cells, n_clusters).predict(X) for half in halves]
-        by_k_means = [_k_means(X[half], n_clusters, STARTS_ON_HALVES).predict(X) for half in halves]
-        parted = _parted_elsewhere(by_cells, halves, near)
-        parted_simply = _parted_elsewhere(by_k_means, halves, near)
-        ratios.append(parted / parted_simply if parted_simply > 0 else 1.0)
-        agreements.append(adjusted_rand_score(*by_cells))
-    return bool(np.median(ratios) <= PARTED and np.median(agreements) >= FOUND_AGAIN)
+    parted: float  # neighbours that the graph's clusters part, by those that k-means parts
+    agreement: float  # adjusted Rand index of what two halves say of all rows
+
+    @property
+    def by_gaps(self) -> bool:
+        """Whether gaps part the clusters, whatever their shapes."""
+        return self.parted <= GAPS and self.agreement >= SURELY
+
+    @property
+    def is_found_again(self) -> bool:
+        """Whether the clusters are others than those of k-means, and those of other items, too."""
+        return self.parted <= PARTED and self.agreement >= FOUND_AGAIN
+
+    @classmethod
+    def by_graph(
+        cls, X: NDArray[np.float64], n_clusters: int, tell: Callable[[], object] = lambda: None
+    ) -> Self:
+        """What the graph of the rows shows; nothing, if levels make it or the rows are few. ``tell`` is called after each halving.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_circles
+        >>> X, _ = make_circles(600, factor=0.3, random_state=0)
+        >>> Shown.by_graph(X, 2).by_gaps, Shown.by_graph((X > 0).astype(float), 2).by_gaps
+        (True, False)
+        """
+        from sklearn.metrics import adjusted_rand_score
+
+        nothing = cls(parted=1.0, agreement=0.0)
+        if len(X) < max(FEWEST_ITEMS, 6 * n_clusters) or share_of_levels(X) > SHARE_OF_LEVELS:
+            return nothing
+        near = nearest_neighbors(X, NEAREST).indices
+        ratios, agreements = [], []
+        for seed in range(SPLITS):
+            halves = np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
+            by_graph = [FoundGraph.of(X[half], n_clusters).probabilities(X).argmax(axis=1) for half in halves]
+            by_k_means = [_k_means(X[half], n_clusters, STARTS_ON_HALVES).predict(X) for half in halves]
+            parted = _parted_elsewhere(by_graph, halves, near)
+            parted_simply = _parted_elsewhere(by_k_means, halves, near)
+            ratios.append(parted / parted_simply if parted_simply > 0 else 1.0)
+            agreements.append(adjusted_rand_score(*by_graph))
+            tell()
+        return cls(float(np.median(ratios)), float(np.median(agreements)))
 
 
 def _parted_elsewhere(
@@ -188,26 +255,6 @@ def _parted_elsewhere(
         at_random = 1 - np.square(np.bincount(labels[others]) / len(others)).sum()
         found.append((labels[others, None] != labels[near[others]]).mean() / max(at_random, 1e-12))
     return float(np.mean(found))
-
-
-class _Cells(NamedTuple):
-    """Small cells of k-means, and the cluster that each is a part of."""
-
-    model: KMeans
-    groups: NDArray[np.int64]
-
-    def predict(self, X: NDArray[np.float64]) -> NDArray[np.int64]:
-        return self.groups[self.model.predict(X)]
-
-
-def _by_cells(X: NDArray[np.float64], n_cells: int, n_clusters: int) -> _Cells:
-    """Cells grouped so that few neighbours are parted."""
-    model = _k_means(X, n_cells, STARTS_ON_HALVES)
-    cells, near = model.labels_, nearest_neighbors(X, NEAREST).indices
-    P = np.zeros((n_cells, n_cells))
-    np.add.at(P, (np.repeat(cells, NEAREST), cells[near].ravel()), 1)
-    P = (P + P.T) / 2
-    return _Cells(model, merged_by_pairs(P, P, n_clusters))
 
 
 def _k_means(X: NDArray[np.float64], n_clusters: int, n_init: int) -> KMeans:

@@ -8,6 +8,7 @@ overlap, it prefers a sliver to a class. Where they do not, no pair is parted an
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def _parted(P: NDArray[np.float64], groups: NDArray[np.int64], n_groups: int) ->
     volume = inside.sum(axis=1)
     if (volume <= 0).any():
         return math.inf
-    return float(((volume - inside.diagonal()) * volume**POWER).sum())
+    return float(parted_cost(volume, inside.diagonal()).sum())
 
 
 def _linked(P: NDArray[np.float64], n_groups: int, power: float) -> NDArray[np.int64]:
@@ -118,8 +119,10 @@ def _improved(P: NDArray[np.float64], groups: NDArray[np.int64], n_groups: int) 
                 within = P[cluster, cluster]
                 left = inside[before] - 2 * links[cluster, before] + within
                 joined = inside[group] + 2 * links[cluster, group] + within
-                now = _cost(volumes[before], inside[before]) + _cost(volumes[group], inside[group])
-                then = _cost(volumes[before] - own, left) + _cost(volumes[group] + own, joined)
+                now = parted_cost(volumes[before], inside[before]) + parted_cost(
+                    volumes[group], inside[group]
+                )
+                then = parted_cost(volumes[before] - own, left) + parted_cost(volumes[group] + own, joined)
                 if then < now - 1e-12:
                     groups[cluster], falls = group, True
                     inside[before], inside[group] = left, joined
@@ -130,6 +133,6 @@ def _improved(P: NDArray[np.float64], groups: NDArray[np.int64], n_groups: int) 
     return groups
 
 
-def _cost(volume: float, inside: float) -> float:
-    """What the pairs cost that one group parts from the rest."""
-    return float((volume - inside) * volume**POWER)
+def parted_cost(volume: Any, inside: Any) -> Any:
+    """What the pairs cost that a group parts from the rest; numbers or arrays."""
+    return (volume - inside) * volume**POWER
