@@ -114,15 +114,9 @@ class RunStore(Workspace):
     def save(self, state: RunState) -> None:
         """Write a run's state; the one before it stays, too."""
         record = state.record
-        body = save(
-            {name: value.detach().cpu().contiguous().clone() for name, value in state.tensors.items()},
-            metadata={
-                "state": json.dumps({"plain": state.plain, "record": record.to_dict()}, allow_nan=False)
-            },
-        )
         file = self._files(record.run)[record.saves % 2]
         try:
-            _write_checked(file, body)
+            _write_checked(file, state_as_bytes(state))
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -141,7 +135,7 @@ class RunStore(Workspace):
         file = self.folder / name
         body = _read_checked(file)
         if body is not None:
-            return _loaded(file, body, name)[name].numpy()
+            return _loaded(body, repr(str(file)), name)[name].numpy()
         array = make()
         _write_checked(file, save({name: torch.from_numpy(array)}))
         return array
@@ -178,13 +172,25 @@ def continued_precision(workspace: Workspace, precision: str) -> str:
     return begun
 
 
+def state_as_bytes(state: RunState) -> bytes:
+    """A run's state without its outputs, as safetensors."""
+    return save(
+        {name: value.detach().cpu().contiguous().clone() for name, value in state.tensors.items()},
+        metadata={
+            "state": json.dumps({"plain": state.plain, "record": state.record.to_dict()}, allow_nan=False)
+        },
+    )
+
+
 def _read_state(file: Path) -> RunState | None:
     """The state in a file, None if it is missing or damaged."""
     body = _read_checked(file)
-    if body is None:
-        return None
+    return None if body is None else state_in(body, repr(str(file)))
+
+
+def state_in(body: bytes, what: str) -> RunState:
+    """The state that :func:`state_as_bytes` has written; errors name ``what`` it comes from."""
     length = int.from_bytes(body[:8], "little")  # of the JSON at the beginning of safetensors
-    what = repr(str(file))
     header = parsed(body[8 : 8 + length], _Header, what=what, remedy=REMEDY, error=CheckpointError)
     content = header["__metadata__"]["state"].encode("utf-8", "surrogatepass")
     state = parsed(content, _SavedState, what=what, remedy=REMEDY, error=CheckpointError)
@@ -192,17 +198,17 @@ def _read_state(file: Path) -> RunState | None:
         raise CheckpointError(
             f"{what} describes a run that has ended, or was judged, without a loss or an error; {REMEDY}."
         )
-    return RunState(_loaded(file, body), state["plain"], state["record"])
+    return RunState(_loaded(body, what), state["plain"], state["record"])
 
 
-def _loaded(file: Path, body: bytes, *names: str) -> dict[str, Tensor]:
-    """The tensors in a file, among them those of these names."""
+def _loaded(body: bytes, what: str, *names: str) -> dict[str, Tensor]:
+    """The tensors in the content of a file, among them those of these names."""
     try:
         tensors = load(body)
     except (SafetensorError, ValueError) as error:
-        raise CheckpointError(f"{str(file)!r} holds no tensors ({error}); {REMEDY}.") from error
+        raise CheckpointError(f"{what} holds no tensors ({error}); {REMEDY}.") from error
     if not tensors.keys() >= set(names):
-        raise CheckpointError(f"{str(file)!r} lacks the tensor {names[0]!r}; {REMEDY}.")
+        raise CheckpointError(f"{what} lacks the tensor {names[0]!r}; {REMEDY}.")
     return tensors
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ddclust.data.items import Items, for_other_processes, refuse_shrunken
 from ddclust.training.checkpoints import RunState, RunStore
+from ddclust.training.parcels import Parcel, packed
 from ddclust.training.progress import progress_bar
 from ddclust.training.record import Outcome, RunRecord
 from ddclust.training.run import advance_run, stages
@@ -164,6 +165,8 @@ def _results(calls: dict[int, tuple], workers: int) -> Iterator[RunState]:
                 batch_size=1,
                 pre_dispatch="all",
             ):
+                if isinstance(state, Parcel):
+                    state = state.opened()
                 del waiting[state.record.run]
                 yield state
         except Exception as error:
@@ -188,11 +191,13 @@ def _results(calls: dict[int, tuple], workers: int) -> Iterator[RunState]:
             )
 
 
-def _in_worker(X: Any, *arguments: Any) -> RunState:
+def _in_worker(X: Any, *arguments: Any) -> RunState | Parcel:
     """A call of :func:`ddclust.training.run.advance_run` in a worker, which leaves Ctrl-C to the main process."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
+    state = advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
+    board: Board = arguments[-1]
+    return packed(state, board.path.parent)
 
 
 class _RayItems:
