@@ -27,6 +27,49 @@ SETS = {
     " trajectories 4 trapped_lovers 3 twosplashes 2 windows 5 x1 3 x2 3 x3 4 z1 3 z2 5 z3 4",
 }
 
+# Of less than 1,000 items, where UMAP has little to go by.
+SMALL = [
+    "fcps-atom",
+    "fcps-hepta",
+    "fcps-lsun",
+    "fcps-target",
+    "fcps-tetra",
+    "fcps-twodiamonds",
+    "graves-dense",
+    "graves-line",
+    "graves-zigzag",
+    "graves-zigzag_noisy",
+    "graves-zigzag_outliers",
+    "other-iris",
+    "other-iris5",
+    "sipu-aggregation",
+    "sipu-compound",
+    "sipu-flame",
+    "sipu-jain",
+    "sipu-pathbased",
+    "sipu-r15",
+    "sipu-spiral",
+    "uci-ecoli",
+    "uci-glass",
+    "uci-ionosphere",
+    "uci-sonar",
+    "uci-wdbc",
+    "uci-wine",
+    "wut-mk1",
+    "wut-mk3",
+    "wut-twosplashes",
+    "wut-x1",
+    "wut-x2",
+    "wut-x3",
+    "wut-z1",
+    "wut-z2",
+]
+
+
+def is_small(name: str) -> bool:
+    """Whether a set has less than 1,000 items."""
+    return name.removeprefix(PREFIX) in SMALL
+
 
 def sets() -> Iterator[tuple[str, int]]:
     """Names and numbers of classes.

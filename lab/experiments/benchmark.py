@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lab import studies
-from lab.benchmark import sets
+from lab.benchmark import is_small, sets
 from lab.cells import Cell, Study
 
 DEFAULT, UMAP = "default", "umap-mixture"
-UMAP_ITEMS = 1000  # at least
 
 
 def benchmark(budget: str) -> Iterator[Cell]:
@@ -21,6 +20,6 @@ def benchmark(budget: str) -> Iterator[Cell]:
         yield Cell(
             "benchmark", data, DEFAULT, k, Study(studies.beside_simple_methods, options=options), budget
         )
-        if budget == "standard":
+        if budget == "standard" and not is_small(data):
             of_umap = {"n_neighbors": 15, "min_dist": 0.0, "n_components": 10, "n_init": 5, "seeds": 1}
             yield Cell("benchmark", data, UMAP, k, Study(studies.umap_of_a_table, options=of_umap), budget)

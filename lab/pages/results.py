@@ -9,6 +9,7 @@ from lab import printed
 from lab.data import BETWEEN, SEALS
 from lab.experiments.beyond import ABOUT
 from lab.experiments.sizes import CLUSTERS, READ
+from lab.pages.benchmark import benchmark_section
 from lab.pages.encoded import encoded_section
 from lab.pages.found import Found, largest, of_data
 from lab.pages.markdown import (
@@ -67,7 +68,15 @@ methods of Table 1 follow below them.
 def write_results(place: Place) -> None:
     """Write RESULTS.md."""
     from_scratch = (pool_section, _table1, _beyond, _seals, _ablation, _readings)
-    parts = (*from_scratch, numbers_section, many_section, mixed_section, encoded_section, _figures)
+    parts = (
+        *from_scratch,
+        numbers_section,
+        many_section,
+        mixed_section,
+        benchmark_section,
+        encoded_section,
+        _figures,
+    )
     text = "\n".join([INTRODUCTION, *(line for part in parts for line in part(place))])
     write_page(place.results_page, text)
 

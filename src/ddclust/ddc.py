@@ -20,7 +20,7 @@ from torch import nn
 
 from ddclust.base import NetworkClusterer, all_or_nothing, contrasts, outputs_of
 from ddclust.choosing.anchors import in_words, soft_assignments
-from ddclust.choosing.borders import doubtful_border
+from ddclust.choosing.borders import doubtful_border, doubtful_clusters
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
 from ddclust.choosing.k_means import beside_k_means, k_means_start, sampled_vectors
 from ddclust.choosing.merging import (
@@ -40,7 +40,7 @@ from ddclust.data.neighbors import nearest_neighbors, neighbors_of
 from ddclust.data.outliers import outliers
 from ddclust.data.validation import Interval, StrOptions, checked_weights, fit_context
 from ddclust.data.views import ViewItems, scaling_of_views
-from ddclust.defaults import AUTO, resolve, resolved_anchor, resolved_network
+from ddclust.defaults import AUTO, are_vectors, resolve, resolved_anchor, resolved_network
 from ddclust.hub import downloaded
 from ddclust.networks import KINDS, Network, NetworkFactory, head_of
 from ddclust.objective.augment import BUILT_IN, Augmentation
@@ -180,7 +180,8 @@ class DDC(NetworkClusterer):
     verbose : bool, int or "auto", default="auto"
         Say what is about to be trained and for about how long, and show a progress bar. ``"auto"`` does so in terminals and
         notebooks if the training is expected to take ten seconds or more. At the end it says how far k-means finds the same
-        clusters, and whether a border between two of them parts many nearest neighbours.
+        clusters. If the data do not decide for the clusters, since a border runs through dense data, it says so, too; a silent
+        fit warns.
 
     Attributes
     ----------
@@ -436,8 +437,12 @@ class DDC(NetworkClusterer):
             self._keep_or_merge(source, plan, public, voters, trained, other_networks)
             self.setup_ = setup
             self._remember_images(given, X)
-            if estimate is not None and len(np.unique(self.labels_)) > 1:
-                self._say_doubts(source, plan.pairs.neighbors)
+            if len(np.unique(self.labels_)) > 1:
+                doubt = self._doubt(source, plan.pairs.neighbors)
+                if estimate is not None:
+                    self._say_how_it_compares(source, doubt)
+                elif doubt is not None:
+                    warnings.warn(doubt, stacklevel=3)
             kept = [kept_arrays(state.tensors) for state in states]
             for callback in plan.callbacks:
                 callback.on_fit_end(self, kept)
@@ -876,11 +881,18 @@ class DDC(NetworkClusterer):
             parts = merged_by_pairs(P, S, n_final)
         return merge_tree(S, sizes, parts)
 
-    def _say_doubts(self, source: BatchSource, neighbors: NDArray[np.integer] | None) -> None:
-        """Say how far k-means finds the same clusters, and whether a border parts many neighbours."""
+    def _doubt(self, source: BatchSource, neighbors: NDArray[np.integer] | None) -> str | None:
+        """A sentence, if a border between two clusters runs through dense data."""
+        if neighbors is not None:
+            return doubtful_border(self.labels_, neighbors, self.n_clusters_)
+        if are_vectors(source.items) and not isinstance(source.items, SparseItems):
+            return doubtful_clusters(self.labels_, source)
+        return None
+
+    def _say_how_it_compares(self, source: BatchSource, doubt: str | None) -> None:
+        """Say how far k-means finds the same clusters, and what is doubtful."""
         some, vectors = sampled_vectors(source)
         say(str(beside_k_means(self.labels_[some], vectors)))
-        doubt = None if neighbors is None else doubtful_border(self.labels_, neighbors, self.n_clusters_)
         if doubt is not None:
             say(doubt)
 

@@ -170,7 +170,7 @@ def resolved_anchor(params: DDC, X: Items, scaling: Scaling, *, has_links: bool 
         and not has_links
         and not hasattr(params, "encoder_")
     )
-    is_dense = _are_vectors(X) and not isinstance(X, SparseItems)
+    is_dense = are_vectors(X) and not isinstance(X, SparseItems)
     if not (is_left_to_us and is_dense and params.n_clusters > 1 and default_pairs(X).exist):
         return None
     n_clusters = int(params.n_clusters)
@@ -281,7 +281,8 @@ def groups_in_training(X: Items) -> bool:
     return len(X.shape) > 2
 
 
-def _are_vectors(X: Items) -> bool:
+def are_vectors(X: Items) -> bool:
+    """Whether items are vectors, dense or sparse, of a single view."""
     return len(X.shape) == 2 and not isinstance(X, ViewItems)
 
 
@@ -390,7 +391,7 @@ def resolved_rate(
     if isinstance(learning_rate, str):
         rates = RATES
         if has_pairs:
-            rates = VECTOR_PAIRS_RATES if _are_vectors(X) else PAIRS_RATES
+            rates = VECTOR_PAIRS_RATES if are_vectors(X) else PAIRS_RATES
         learning_rate = max(rates.get(kind, OTHER_RATE) for kind in _kinds(network))
     falls = has_pairs or has_anchor
     return CosineRate(float(learning_rate)) if falls else ConstantRate(float(learning_rate))

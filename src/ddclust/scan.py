@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ddclust.choosing.borders import DOUBT
 from ddclust.choosing.openness import Landscape, landscape_of
 from ddclust.choosing.selection import agreement
 from ddclust.data.text import StemVectorizer, checked_texts, is_text
@@ -333,6 +334,7 @@ def _fitted_row(X: Any, model: DDC, landscape: Callable[[DDC], Landscape | None]
     """The quantities of one number of clusters. An interrupted fit raises the interrupt again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the row has what it says
+        warnings.filterwarnings("ignore", message=DOUBT)  # the openness says more
         model.fit(X)
     if any(Outcome(record["outcome"]).is_unfinished for record in model.runs_):
         raise KeyboardInterrupt

@@ -1,9 +1,14 @@
 """Borders between clusters that run through dense data."""
 
-import numpy as np
+import warnings
 
+import numpy as np
+import pytest
+
+from ddclust import DDC
 from ddclust.choosing.borders import crossings, doubtful_border
 from ddclust.data.neighbors import nearest_neighbors
+from ddclust.scan import scan
 from helpers import quick
 
 
@@ -27,7 +32,7 @@ def test_a_divided_group_is_noticed_and_whole_ones_are_not(blobs):
     assert doubtful_border(truth, neighbors, 3) is None
     divided = np.where(truth == 2, 2 + (np.arange(len(X)) % 2), truth)
     sentence = doubtful_border(divided, neighbors, 4)
-    assert "between clusters 2 and 3" in sentence
+    assert "between 2 and 3" in sentence
     assert "n_clusters=3" in sentence
     assert doubtful_border(np.zeros(len(X), dtype=int), neighbors, 1) is None
 
@@ -35,4 +40,14 @@ def test_a_divided_group_is_noticed_and_whole_ones_are_not(blobs):
 def test_a_fit_that_shows_its_progress_says_so(rng, capsys):
     X = rng.normal(size=(100, 2))  # one group
     quick(2, max_iter=2, n_final=None, verbose=True).fit(X)
-    assert capsys.readouterr().err.count("runs through dense data") == 1
+    assert capsys.readouterr().err.count("The data do not decide") == 1
+
+
+def test_a_silent_fit_warns_where_it_divides_one_group_and_nowhere_else(rng, blobs):
+    options = {"n_init": 1, "max_iter": 100, "random_state": 0, "verbose": False}
+    with pytest.warns(UserWarning, match="The data do not decide"):
+        DDC(2, **options).fit(rng.normal(size=(300, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DDC(3, **options).fit(blobs[0])
+        scan(blobs[0], [3, 4], model=DDC(**options | {"n_init": 2}))

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ddclust.data.batches import BatchSource
+
+OPEN = 1.0  # openness from which on clusters are no better than those in noise
 # Share of the neighbours of a cluster's items that are in one other cluster. Chosen on digits, in equal and unequal numbers.
 CROSSED = 0.1
+DOUBT = "The data do not decide for these clusters"
 
 
 def crossings(
@@ -49,8 +53,8 @@ def doubtful_border(labels: NDArray[np.int64], neighbors: NDArray[np.integer], n
     --------
     >>> halves = np.array([0, 1] * 50)
     >>> next_to = (np.arange(100)[:, None] + 1) % 100
-    >>> doubtful_border(halves, next_to, 2)[:58]
-    'The border between clusters 0 and 1 runs through dense dat'
+    >>> doubtful_border(halves, next_to, 2)[:75]
+    'The data do not decide for these clusters: the border between 0 and 1 runs '
     >>> doubtful_border(np.sort(halves), next_to, 2) is None
     True
     """
@@ -59,7 +63,30 @@ def doubtful_border(labels: NDArray[np.int64], neighbors: NDArray[np.integer], n
     if shares[first, second] < CROSSED:
         return None
     return (
-        f"The border between clusters {first} and {second} runs through dense data: it parts"
+        f"{DOUBT}: the border between {first} and {second} runs through dense data and parts"
         f" {shares[first, second]:.0%} of the smaller one's nearest neighbours. They may be one kind of item; compare with"
         f" n_clusters={n_clusters - 1}, or give links or cluster_sizes."
+    )
+
+
+def doubtful_clusters(labels: NDArray[np.int64], source: BatchSource) -> str | None:
+    """A sentence, if the clusters of vectors are as open as those that k-means finds in noise.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from ddclust.data.batches import Scaling
+    >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> source = BatchSource(X, Scaling.of(X))
+    >>> doubtful_clusters(y, source) is None, doubtful_clusters(X[:, 0] > 0, source) is None
+    (True, False)
+    """
+    from ddclust.choosing.openness import landscape_of
+
+    openness = landscape_of(source).openness(labels)
+    if openness < OPEN:
+        return None
+    return (
+        f"{DOUBT}: borders are no clearer, or clusters no more of one piece, than in a cloud without clusters (openness"
+        f" {openness:.2g}; up to 0.3 is clear). Compare numbers of clusters by a scan, and look at items of low confidence."
     )
