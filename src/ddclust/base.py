@@ -115,6 +115,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         *,
         known: Sequence[Outputs | None] = (),
         labels_of_others: Sequence[NDArray[np.int64]] = (),
+        others: str = RUNS,
         objective: Objective | None = None,
     ) -> NDArray[np.int64]:
         """Align the networks of the runs that are kept, let them vote, and set the fitted attributes.
@@ -123,7 +124,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
 
         ``groups`` says for each network which merged cluster each of its outputs belongs to; by default none are merged.
         ``known`` are the outputs of the networks for all items, where they have been asked before.
-        ``labels_of_others`` are those by the runs that finished and are not kept, each in a numbering of its own.
+        ``labels_of_others`` are those by the runs that finished and are not kept, or by what ``others`` names, each in a numbering of
+        its own.
         ``objective`` knows copies or neighbours of the items, if there are any.
         """
         groups = [np.arange(self.n_clusters)] * len(modules) if groups is None else groups
@@ -150,7 +152,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         self.member_labels_ = np.stack([p.argmax(axis=1) for p in members])
         aligned = np.stack([*self.member_labels_, *map(self._aligned, labels_of_others)])
         self.agreement_ = agreement_of(aligned, self.labels_)
-        self.calibration_ = self._fitted_calibration(assignments, aligned, objective)
+        self.calibration_ = self._fitted_calibration(assignments, aligned, others, objective)
         self.probabilities_ = self.calibration_(assignments)
         self.known_items_ = self._fitted_known_items(source, found[0])
         self.runs_ = records
@@ -165,9 +167,13 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         return np.argsort(aligning_order(self.labels_, labels, self.n_clusters_))[labels]
 
     def _fitted_calibration(
-        self, assignments: NDArray[np.float32], aligned: NDArray[np.int64], objective: Objective | None
+        self,
+        assignments: NDArray[np.float32],
+        aligned: NDArray[np.int64],
+        others: str,
+        objective: Objective | None,
     ) -> Calibration:
-        """How certain the soft assignments may be, by the labels of all runs and of copies of the items."""
+        """How certain the soft assignments may be, by the labels of the others and of copies of the items."""
         n_runs = len(aligned)
         some = random_items(len(assignments), CALIBRATED_ITEMS, seed=0)
         labels = self.labels_[some]
@@ -177,7 +183,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         if target is None or self.n_clusters_ == 1:
             return Calibration()
         temperature = fitted_temperature(assignments[some], labels, target)
-        return Calibration(temperature, COPIES if by_runs is None else RUNS)
+        return Calibration(temperature, COPIES if by_runs is None else others)
 
     def _confirmed_by_copies(
         self, objective: Objective, items: NDArray[np.intp]

@@ -159,5 +159,6 @@ def _clusters(model: NetworkClusterer) -> str:
 def _basis(model: NetworkClusterer) -> str:
     return {
         "runs": "It is calibrated by the agreement of the runs.",
+        "halves": "It is calibrated by what halves of the items give.",
         "copies": "It is calibrated by changed copies of the items.",
     }.get(model.calibration_.basis, "It is not calibrated.")

@@ -19,8 +19,9 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from ddclust.base import NetworkClusterer, all_or_nothing, contrasts, outputs_of
-from ddclust.choosing.anchors import in_words, soft_assignments
+from ddclust.choosing.anchors import in_words, labels_by_halves, soft_assignments
 from ddclust.choosing.borders import doubtful_border, doubtful_clusters
+from ddclust.choosing.calibration import HALVES, RUNS
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
 from ddclust.choosing.k_means import beside_k_means, k_means_start, sampled_vectors
 from ddclust.choosing.merging import (
@@ -190,9 +191,11 @@ class DDC(NetworkClusterer):
     probabilities_ : ndarray of shape (n_samples, k)
         Calibrated soft assignments; with ``n_vote`` from the mean of the networks that voted for the item's cluster.
     agreement_ : ndarray of shape (n_samples,)
-        Share of all finished runs that give the item its cluster; NaN if there is only one.
+        Share of all finished runs that give the item its cluster; NaN if there is only one. If networks learn a simple method
+        (``setup_.anchor``), all runs agree; then it is the share of fits of this method to six random halves of the items and of the
+        kept networks.
     calibration_ : Calibration
-        How certain soft assignments may be, and by what that was found: ``"runs"``, ``"copies"`` or ``"nothing"``. See
+        How certain soft assignments may be, and by what that was found: ``"runs"``, ``"halves"``, ``"copies"`` or ``"nothing"``. See
         :mod:`ddclust.choosing.calibration`.
     known_items_ : KnownItems
         What :meth:`predict` needs to refuse items. See :mod:`ddclust.choosing.rejection`.
@@ -837,14 +840,18 @@ class DDC(NetworkClusterer):
     ) -> None:
         """Keep the networks; merge the clusters of each first, if there are to be fewer.
 
-        ``others`` are the networks of the runs that are not kept; their labels say how far to trust the kept ones.
+        ``others`` are the networks of the runs that are not kept; their labels say how far to trust the kept ones. Networks that
+        learn a simple method all agree, so that halves of the items are asked instead.
         """
         tree = self._merge_tree(trained[0], source, plan)
         groups = [_groups(tree, plan.setup), *(self._merged(one, source, plan) for one in trained[1:])]
-        labels_of_others = [
-            self._merged_labels(one.module, self._merged(one, source, plan), source, one.outputs)
-            for one in others
-        ]
+        if plan.setup.anchor is None:
+            labels_of_others = [
+                self._merged_labels(one.module, self._merged(one, source, plan), source, one.outputs)
+                for one in others
+            ]
+        else:
+            labels_of_others = labels_by_halves(plan.setup.anchor, source, plan.setup.n_clusters)
         fine_labels = self._keep(
             source,
             records,
@@ -853,6 +860,7 @@ class DDC(NetworkClusterer):
             groups,
             known=[one.outputs for one in trained],
             labels_of_others=labels_of_others,
+            others=RUNS if plan.setup.anchor is None else HALVES,
             objective=plan.objective(source),
         )
         if tree is not None:

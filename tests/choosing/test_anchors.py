@@ -8,7 +8,14 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from ddclust import DDC, Table
-from ddclust.choosing.anchors import FoundCentres, FoundGraph, Shown, found_anchor, share_of_levels
+from ddclust.choosing.anchors import (
+    FoundCentres,
+    FoundGraph,
+    Shown,
+    found_anchor,
+    labels_by_halves,
+    share_of_levels,
+)
 from ddclust.choosing.mixtures import believed_mixture
 from ddclust.data.batches import BatchSource, Scaling
 from helpers import quick
@@ -115,3 +122,13 @@ def test_the_network_learns_k_means_of_a_table_with_words_and_says_so(rng, capsy
     assert "k-means explains these data as well: the network learns" in capsys.readouterr().err
     model.save(tmp_path / "m")
     assert np.array_equal(DDC.load(tmp_path / "m").predict(frame), model.labels_)
+
+
+@pytest.mark.parametrize("name", ["k-means", "neighbors", "spherical", "full"])
+def test_halves_of_the_items_agree_where_clusters_are_clear(name, rng):
+    X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    found = labels_by_halves(name, BatchSource(X, Scaling.of(X)), 3)
+    assert [adjusted_rand_score(y, labels) for labels in found] == [1.0] * 6
+    noise = rng.uniform(size=(300, 2))
+    found = labels_by_halves(name, BatchSource(noise, Scaling.of(noise)), 3)
+    assert np.mean([adjusted_rand_score(found[0], labels) for labels in found[1:]]) < 0.9

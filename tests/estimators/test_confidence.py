@@ -53,6 +53,18 @@ def test_one_run_has_no_agreement_and_is_calibrated_by_copies(overlapping):
     assert paper.calibration_ == Calibration()
 
 
+def test_networks_of_a_simple_method_are_judged_by_halves_of_the_items(overlapping):
+    learnt = quick(3, n_init=2, anchor="auto", max_iter=100).fit(overlapping)
+    assert learnt.setup_.anchor is not None
+    assert learnt.calibration_.basis == "halves"
+    assert len(learnt.agreement_) == len(overlapping)
+    assert 0 < (learnt.agreement_ < 1).mean() < 0.8
+    apart = overlapping + 30 * np.repeat([[0, 0], [1, 0], [0, 1]], 50, axis=0)
+    clear = quick(3, anchor="auto", max_iter=100).fit(apart)
+    assert (clear.agreement_ == 1).all()
+    assert clear.probabilities_.max(axis=1).mean() > learnt.probabilities_.max(axis=1).mean()
+
+
 def test_unknown_items_are_refused(model, overlapping):
     strange = [[30.0, -40.0], [1e4, 1e4]]
     assert (model.predict(strange) >= 0).all()

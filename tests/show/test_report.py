@@ -156,7 +156,7 @@ def test_against_truth_leaves_unknown_items_out():
         ([0, 0, 0, 0], 0.9, 1, "budget", "1 of 2 clusters are empty"),
         ([0, 0, 0, 1], 0.9, 1, "budget", "holds 75 %"),
         ([0, 0, 1, 1], 0.7, 1, "budget", "mean confidence is only 0.70"),
-        ([0, 0, 1, 1], 0.9, 0.5, "budget", "50 % of the runs"),
+        ([0, 0, 1, 1], 0.9, 0.5, "budget", "mean agreement is only 0.50"),
         ([0, 0, 1, 1], 0.9, np.nan, "budget", None),
         ([0, 0, 1, 1], 0.9, 1, "failed", "1 of 1 runs failed: no luck"),
         ([0, 0, 1, 1], 0.9, 1, "interrupted", "interrupted"),
@@ -251,7 +251,7 @@ def test_what_went_wrong_is_at_the_top(fitted):
 
 def test_vote_and_truth_are_there(page, fitted):
     model, _, _ = fitted
-    assert "items on which all runs agree" in page
+    assert "items with full agreement" in page
     assert "the best 2 vote on each item" in page
     assert "about how often another run gives the item the same cluster" in page
     assert "items of unknown class are left out" in page

@@ -23,7 +23,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from ddclust.choosing.graph import graph_clusters
-from ddclust.choosing.mixtures import COVARIANCES, believed_mixture
+from ddclust.choosing.mixtures import COVARIANCES, believed_mixture, mixture_of
 from ddclust.data.batches import BatchSource, random_items
 from ddclust.data.neighbors import nearest_neighbors
 from ddclust.progress import Bar
@@ -164,6 +164,37 @@ def soft_assignments(anchor: Anchor, source: BatchSource) -> NDArray[np.float32]
     return np.concatenate(found).astype(np.float32)
 
 
+def labels_by_halves(name: str, source: BatchSource, n_clusters: int) -> list[NDArray[np.int64]]:
+    """The labels of all items by a simple method that was fitted to half of at most 5,000 items, for three random halvings.
+
+    Networks that learn the same anchor agree whatever it is worth. Whether other items would have given the same clusters says more.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from ddclust.data.batches import Scaling
+    >>> X, _ = make_blobs(300, random_state=0)
+    >>> [labels.shape for labels in labels_by_halves("k-means", BatchSource(X, Scaling.of(X)), 3)][:2]
+    [(300,), (300,)]
+    """
+    X = _rows(source, ASKED_ITEMS)
+    halves = [half for seed in range(SPLITS) for half in _halves(len(X), seed)]
+    return [soft_assignments(_fitted(name, X[half], n_clusters), source).argmax(axis=1) for half in halves]
+
+
+def _fitted(name: str, X: NDArray[np.float64], n_clusters: int) -> Anchor:
+    if name == GRAPH:
+        return FoundGraph.of(X, n_clusters)
+    if name == K_MEANS:
+        return FoundCentres.of(X, n_clusters)
+    return mixture_of(X, n_clusters, name, STARTS_ON_HALVES)
+
+
+def _halves(n: int, seed: int) -> list[NDArray[np.intp]]:
+    """Random halves of the positions of n rows."""
+    return np.array_split(np.random.default_rng(seed).permutation(n), 2)
+
+
 def in_words(anchor: str) -> str:
     """What is chosen, as a sentence.
 
@@ -235,7 +266,7 @@ class Shown(NamedTuple):
         near = nearest_neighbors(X, NEAREST).indices
         ratios, agreements = [], []
         for seed in range(SPLITS):
-            halves = np.array_split(np.random.default_rng(seed).permutation(len(X)), 2)
+            halves = _halves(len(X), seed)
             by_graph = [FoundGraph.of(X[half], n_clusters).probabilities(X).argmax(axis=1) for half in halves]
             by_k_means = [_k_means(X[half], n_clusters, STARTS_ON_HALVES).predict(X) for half in halves]
             parted = _parted_elsewhere(by_graph, halves, near)

@@ -24,7 +24,7 @@ POWER = 30
 HIGHEST = 100.0  # temperature
 LEAST = float(np.finfo(np.float32).tiny)  # probabilities below are zero in float32
 CERTAIN = 1e-6  # the cross-entropy takes no confidence as nearer to 0 or 1
-RUNS, COPIES, NOTHING = "runs", "copies", "nothing"
+RUNS, HALVES, COPIES, NOTHING = "runs", "halves", "copies", "nothing"
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class Calibration:
     ----------
     temperature : float, default=1.0
         At least 1. Assignments are divided by it in the logarithm; 1 leaves them as the network gives them.
-    basis : {"runs", "copies", "nothing"}, default="nothing"
-        What they were compared with: the labels of the other runs, and of augmented copies of the items or of their nearest
-        neighbours; these copies alone, if there was a single run; or nothing.
+    basis : {"runs", "halves", "copies", "nothing"}, default="nothing"
+        What they were compared with: the labels of the other runs, or by a simple method that was fitted to halves of the items, and
+        those of augmented copies of the items or of their nearest neighbours; these copies alone, if there was a single run; or
+        nothing.
 
     Examples
     --------
@@ -51,8 +52,8 @@ class Calibration:
     def __post_init__(self) -> None:
         if not 1 <= self.temperature <= HIGHEST:
             raise ValueError(f"temperature={self.temperature} must be between 1 and {HIGHEST:g}.")
-        if self.basis not in (RUNS, COPIES, NOTHING):
-            raise ValueError(f"basis={self.basis!r} must be 'runs', 'copies' or 'nothing'.")
+        if self.basis not in (RUNS, HALVES, COPIES, NOTHING):
+            raise ValueError(f"basis={self.basis!r} must be 'runs', 'halves', 'copies' or 'nothing'.")
 
     def __call__(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
         """The calibrated soft assignments."""

@@ -41,8 +41,8 @@ LEAST_VARIANCE = 1e-4  # of a component, in units of the scaled features
 FLAT = 1e-3  # variance of a feature in a component, beyond the least one, as a share of its variance in all items
 
 
-class BestMixture(NamedTuple):
-    """The mixture with the lowest BIC per item."""
+class FoundMixture(NamedTuple):
+    """A mixture that was fitted, and its BIC per item."""
 
     model: GaussianMixture
     bic: float
@@ -80,7 +80,7 @@ class BestMixture(NamedTuple):
         return bool((beyond < FLAT * overall[varying]).any())
 
 
-def believed_mixture(X: NDArray[np.float64], n_clusters: int, n_fine: int) -> BestMixture | None:
+def believed_mixture(X: NDArray[np.float64], n_clusters: int, n_fine: int) -> FoundMixture | None:
     """The mixture of ``n_clusters`` Gaussians if it explains the rows, else None.
 
     ``n_fine`` is the largest number of components that it is compared with.
@@ -102,7 +102,7 @@ def believed_mixture(X: NDArray[np.float64], n_clusters: int, n_fine: int) -> Be
     return found if rest <= LARGEST_REST * max(gain, 0.0) and not found.is_flat(X) else None
 
 
-def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> BestMixture:
+def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> FoundMixture:
     """The mixture of the covariances with the lowest BIC.
 
     Examples
@@ -111,16 +111,26 @@ def best_mixture(X: NDArray[np.float64], n_components: int, n_init: int) -> Best
     >>> best_mixture(X, 2, 1).name
     'spherical'
     """
+    shapes = COVARIANCES if X.shape[1] <= MATRIX_FEATURES else ("diag", "spherical")
+    return min(
+        (mixture_of(X, n_components, shape, n_init) for shape in shapes), key=lambda mixture: mixture.bic
+    )
+
+
+def mixture_of(X: NDArray[np.float64], n_components: int, shape: str, n_init: int) -> FoundMixture:
+    """The mixture whose covariances have a shape.
+
+    Examples
+    --------
+    >>> mixture_of(np.random.default_rng(0).normal(size=(200, 2)), 1, "diag", 1).name
+    'diag'
+    """
     from sklearn.mixture import GaussianMixture
 
-    shapes = COVARIANCES if X.shape[1] <= MATRIX_FEATURES else ("diag", "spherical")
-    found = []
-    for shape in shapes:
-        model = GaussianMixture(
-            n_components, covariance_type=shape, n_init=n_init, reg_covar=LEAST_VARIANCE, random_state=0
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X)
-        found.append(BestMixture(model, float(model.bic(X)) / len(X)))
-    return min(found, key=lambda mixture: mixture.bic)
+    model = GaussianMixture(
+        n_components, covariance_type=shape, n_init=n_init, reg_covar=LEAST_VARIANCE, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    return FoundMixture(model, float(model.bic(X)) / len(X))

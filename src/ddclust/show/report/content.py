@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.manifold import TSNE
 
-from ddclust.choosing.calibration import COPIES, NOTHING, RUNS
+from ddclust.choosing.calibration import COPIES, HALVES, NOTHING, RUNS
 from ddclust.choosing.certainty import risk_coverage
 from ddclust.choosing.k_means import AS_WELL, beside_k_means
 from ddclust.choosing.metrics import clustering_accuracy, nmi
@@ -97,6 +97,7 @@ def how_calibrated(basis: str) -> str:
     """
     return {
         RUNS: "It is calibrated: about how often another run gives the item the same cluster.",
+        HALVES: "It is calibrated: about how often another half of the items would give the item the same cluster.",
         COPIES: "It is calibrated by changed copies of the items, or by their neighbours, since there is only one run; more"
         " runs (n_init) would tell more.",
         NOTHING: "It is as the network gives it, mostly too high: nothing was there to calibrate it by.",
@@ -355,7 +356,7 @@ def warnings_of(
         found.append(f"The mean confidence is only {confidence.mean():.2f}: the clusters are not settled.")
     if agreement.mean() < LOW_AGREEMENT:  # it is NaN, and so never low, if there was only one run
         found.append(
-            f"On average, {100 * agreement.mean():.0f} % of the runs agree on an item: different runs find different clusters."
+            f"The mean agreement is only {agreement.mean():.2f}: other runs, or other halves of the items, give other clusters."
         )
     failed = sum(run["outcome"] == "failed" for run in runs)
     if failed:
