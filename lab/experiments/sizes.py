@@ -20,7 +20,6 @@ class Budget:
 
     ddc_runs: int  # of DDC in Table 1
     iterations: dict[str, int]  # of DDC in Table 1; "images" and "texts" for data sets that are not named
-    halving: bool
     runs: int  # of k-means and ITC
     choices: int
     dec: dict[str, dict[str, Any]]  # DEC's schedule by data set; "" for those that are not named
@@ -36,7 +35,6 @@ SIZES = {
     "quick": Budget(
         ddc_runs=3,
         iterations={"images": 200, "texts": 300},
-        halving=False,
         runs=2,
         choices=1,
         dec={"": {"layer_iter": 20, "finetune_iter": 60, "max_iter": 100}},
@@ -47,7 +45,6 @@ SIZES = {
     "standard": Budget(
         ddc_runs=20,
         iterations={"mnist": 7000, "images": 1500, "texts": 5000},
-        halving=True,
         runs=20,
         choices=9,
         dec={"mnist": {}, "seals-3": PHOTOS_DEC, "seals-2": PHOTOS_DEC, "": SHORT_DEC},
@@ -58,7 +55,6 @@ SIZES = {
     "paper": Budget(
         ddc_runs=20,
         iterations={"images": 70_000, "texts": 70_000},
-        halving=False,
         runs=20,
         choices=9,
         dec={

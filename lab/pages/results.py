@@ -30,6 +30,11 @@ from lab.pool import LOWEST_LOSS, VOTE, choices, pools
 from lab.runner import spread
 
 METHOD_ORDER = ("k-means", "ITC (parzen)", "ITC (knn)", "SEC", "LDMGI", "DEC", "DDC", "DDC-VOTE")
+STARTS = {  # of the output layer
+    "auto": "He's start of the output layer for images, a soft one for texts",
+    "he": "He's start of the output layer",
+    "soft": "a soft start of the output layer",
+}
 INTRODUCTION = """# Results
 
 `python -m lab` writes this page from the JSON files in `lab/results/`; no figure of ours is typed by hand. Each file
@@ -203,14 +208,11 @@ def _protocols(found: Sequence[Found]) -> Iterable[str]:
 
 
 def _ddc_protocol(params: dict[str, Any]) -> str:
-    early = (
-        ", unpromising runs stopped early by halving" if params["selection"]["Selection"]["halving"] else ""
-    )
     rule = params["loss"]["DDCLoss"]["bandwidth_rule"]
     distance = {"median": "median distance", "squared_median": "median squared distance"}[rule]
     return (
-        f"DDC: {params['n_init']} runs of {params['max_iter']:,} iterations{early} (the paper: 20 of 70,000);"
-        f" {params['network']['Network']['init']!r} start of the output layer, bandwidth from the {distance}; the vote is"
+        f"DDC: {params['n_init']} runs of {params['max_iter']:,} iterations (the paper: 20 of 70,000);"
+        f" {STARTS[params['network']['Network']['init']]}, bandwidth from the {distance}; the vote is"
         " of the best three."
     )
 
