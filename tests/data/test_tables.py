@@ -23,6 +23,7 @@ from ddclust.data.tables.kinds import (
     NumberColumn,
     TextColumn,
 )
+from ddclust.data.tables.units import NumberForm
 from ddclust.datasets import load
 from ddclust.storage.model_folder import ModelFormatError
 from helpers import edit, quick
@@ -75,6 +76,19 @@ def model():
         ("a", ["1", "2", "3", "x"] * 2, "category"),
         ("a", [*map(str, range(0, 40, 2)), "x"], "number"),
         ("a", ["1,200", "3,400.5", "7"], "number"),
+        ("a", ["12 kg", "3.5 kg", None, "1,200 kg"], "number"),
+        ("a", ["$1,200", "-$5", "$3.50"], "number"),
+        ("a", ["3.4 %", "2 %"], "number"),
+        ("a", ["1.200,50 €", "3 €"], "number"),
+        ("a", ["CHF 1'200.00", "CHF 7.50"], "number"),
+        ("a", ["1,5", "2,25", "7"], "number"),
+        ("a", ["12 kg", "3 lb"] * 4, "category"),
+        ("a", ["1A", "2B", "3A"] * 4, "category"),
+        (
+            "a",
+            [f"{i} {'kg' if i % 3 else 'lb'}" for i in range(20)],
+            "numbers in different units: kg, lb; convert them to one",
+        ),
         ("a", [0, 1, 1, None], "boolean"),
         ("a", [True, False, True], "boolean"),
         ("a", ["Yes", "no", None], "boolean"),
@@ -205,6 +219,50 @@ def test_texts_become_topics():
     mine = column.encode(column_of(texts[:1]))[0]
     assert np.linalg.norm(mine - ships) < np.linalg.norm(mine - bread)
     assert np.isfinite(nothing).all()
+
+
+def test_numbers_share_a_unit():
+    column = NumberColumn.of("mass", column_of(["10 kg", "1,000 kg", None, "70 kg"]))
+    assert (column.unit, column.median, column.heading) == ("kg", 70.0, "mass (kg)")
+    assert column.done == "in kg, standardised; gaps become 70, with a flag"
+    words, numbers = column_of(["70 kg", "70", "70 lb"]), column_of([70.0])
+    assert column.numbers(words).tolist()[:2] == [70.0, 70.0]
+    assert np.isnan(column.numbers(words)[2])  # not taken for kilograms
+    assert column.numbers(numbers).tolist() == [70.0]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        (["1.200 €", "850 €"], [1200, 850]),
+        (["1.234,5 €", "-2 €"], [1234.5, -2]),
+        (["$1.250", "$3.5"], [1.25, 3.5]),
+        (["−3 °C", "4 °C"], [-3, 4]),
+        (["1 200 km", "3 km"], [1200, 3]),
+        (["1,20,000", "7"], [120000, 7]),
+        (["1e3 m", "2 m"], [1000, 2]),
+        (["0,123", "0,5"], [0.123, 0.5]),
+    ],
+)
+def test_how_numbers_are_written(words, numbers):
+    assert NumberForm.of(column_of(words)).numbers(column_of(words)).tolist() == numbers
+
+
+def test_different_units_stay_apart():
+    column = CategoryColumn.of("mass", column_of(["1 kg", "2 lb", "1 kg"]))
+    assert column.done == "2 levels: 1 kg, 2 lb; as numbers, convert kg, lb to one unit"
+    assert CategoryColumn.of("seat", column_of(["1A", "2B"])).units == ()
+    with pytest.raises(
+        ValueError, match=r"'mass' holds numbers in different units: kg, lb; convert them to one"
+    ):
+        described_column("mass", column_of(["1 kg", "2 lb"]), "number", "english")
+
+
+def test_descriptions_of_earlier_versions_have_no_units():
+    plain, arrays = Columns.of(Table({"a": [1.0, None, 3.0], "b": ["x", "y", "x"]})).to_plain()
+    for own in plain["described"]:
+        own.pop("unit", None), own.pop("decimal", None), own.pop("units", None)
+    assert Columns.from_plain(plain, arrays).names == ("a", "b")
 
 
 def test_decimal_commas():

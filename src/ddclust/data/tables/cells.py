@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -38,7 +38,6 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 # In the order in which they are tried.
 DATE_FORMATS = (ISO, COMPACT, *(day + time for day in _DAYS for time in _TIMES))
 _COMPACT_DATE = re.compile(r"(17|18|19|20|21)\d{6}")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)?,\d+|[+-]?\d{1,3}(\.\d{3})+|[+-]?\d+")
 
 
@@ -99,21 +98,6 @@ def words_in(column: NDArray) -> NDArray:
     return _objects([None if cell is None else _word(cell) for cell in cells])
 
 
-def numbers_in(column: NDArray) -> NDArray[np.float64]:
-    """A column as numbers, NaN where it has a gap or something else.
-
-    Examples
-    --------
-    >>> numbers_in(column_of(["1", "1,200", "many"])).tolist()
-    [1.0, 1200.0, nan]
-    """
-    if column.dtype.kind == "f":
-        return column
-    if column.dtype.kind == "M":
-        return np.full(len(column), np.nan)
-    return _each(column, _number)
-
-
 def dates_in(column: NDArray, form: str) -> NDArray[np.datetime64]:
     """A column as dates in a format, NaT where it has a gap or something else."""
     if column.dtype.kind == "M":
@@ -159,21 +143,6 @@ def decimal_comma_numbers(words: Sequence[str | None]) -> NDArray[np.float64] | 
 def is_missing(cell: str) -> bool:
     """Whether a cell of a file says that there is no value."""
     return cell.strip().lower() in MISSING
-
-
-def _each(column: NDArray, convert: Callable[[str], float]) -> NDArray[np.float64]:
-    """A function of every word, computed once for equal ones; NaN for gaps."""
-    found = {word: convert(word) for word in set(column.tolist()) if word is not None}
-    return np.array([np.nan if word is None else found[word] for word in column], dtype=np.float64)
-
-
-def _number(word: str) -> float:
-    word = word.strip()
-    word = word.replace(",", "") if _THOUSANDS.fullmatch(word) else word
-    try:
-        return float(word)
-    except ValueError:
-        return np.nan
 
 
 def _plain(cell: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -155,7 +155,8 @@ def _array_names(kind: type) -> tuple[str, ...]:
 def _from_fields(kind: type, own: dict[str, Any], arrays: dict[str, Any]) -> Any:
     """A description from its fields, whose types are checked."""
     schema = {f.name: f.type for f in fields(kind) if f.name not in arrays}
-    unknown = own.keys() ^ schema.keys()
+    optional = {f.name for f in fields(kind) if f.default is not MISSING}  # of models of earlier versions
+    unknown = (own.keys() ^ schema.keys()) - (optional - own.keys())
     if unknown:
         raise ValueError(f"The description of a column lacks or has too much: {sorted(unknown)[0]!r:.60}.")
     typed = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ddclust.data.tables.cells import COMPACT, TRUE_WORDS, gaps_in, numbers_in, words_in
+from ddclust.data.tables.cells import COMPACT, TRUE_WORDS, gaps_in, words_in
 from ddclust.data.tables.kinds import (
     MOST_LEVELS,
     BooleanColumn,
@@ -20,11 +20,10 @@ from ddclust.data.tables.kinds import (
     TextColumn,
     date_format,
 )
+from ddclust.data.tables.units import MOSTLY, NumberForm, mixed_units
 
 # What a user can say that a column is.
 KINDS = ("number", "category", "boolean", "date", "text", "id")
-# A column is of numbers, or of dates, if so many of its values are; the others count as gaps.
-MOSTLY = 0.9
 # Words nearly all of which differ name the rows.
 DIFFERENT = 0.9
 # Texts have so many words on average, and many differ.
@@ -78,9 +77,9 @@ def guessed_kind(name: str, values: NDArray) -> str:
         return _kind_of_numbers(name, values)
     words = [word.strip() for word in values if word is not None]
     different = set(words)
-    numbers = numbers_in(values)
-    if (~np.isnan(numbers)).sum() >= MOSTLY * len(words):
-        return _kind_of_numbers(name, numbers)
+    form = NumberForm.of(values)
+    if form is not None:
+        return "number" if form.unit else _kind_of_numbers(name, form.numbers(values))
     if _are_opposites(different):
         return "boolean"
     if date_format(values, MOSTLY) is not None:
@@ -91,6 +90,9 @@ def guessed_kind(name: str, values: NDArray) -> str:
     if is_called_id(name) and len(different) > MOST_LEVELS:
         return "an id by its name"
     if len(different) > max(DIFFERENT * len(words), 4):
+        units = mixed_units(values)
+        if units:
+            return f"numbers in different units: {', '.join(units)}; convert them to one"
         return (
             "an id, all values differ" if len(different) == len(words) else "an id, nearly all values differ"
         )
@@ -129,10 +131,15 @@ def _kind_of_numbers(name: str, numbers: NDArray[np.float64]) -> str:
 
 
 def _numbers(name: str, values: NDArray) -> Column:
-    numbers = numbers_in(values)
-    if np.isnan(numbers).all():
-        raise ValueError(f"The column {name!r} holds no numbers; it can be a category or a text.")
-    return NumberColumn.of(name, values)
+    form = NumberForm.of(values, mostly=0)
+    if form is None:
+        units = ", ".join(mixed_units(values))
+        raise ValueError(
+            f"The column {name!r} holds numbers in different units: {units}; convert them to one."
+            if units
+            else f"The column {name!r} holds no numbers; it can be a category or a text."
+        )
+    return NumberColumn.of(name, values, form)
 
 
 def _are_opposites(words: set[str]) -> bool:

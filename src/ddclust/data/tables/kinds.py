@@ -25,10 +25,10 @@ from ddclust.data.tables.cells import (
     TRUE_WORDS,
     dates_in,
     gaps_in,
-    numbers_in,
     parsed_date,
     words_in,
 )
+from ddclust.data.tables.units import COMMA, POINT, NumberForm, mixed_units
 from ddclust.data.text import StemVectorizer
 
 # Levels that get a feature each. Of more, the frequent ones do, and the rest are hashed into a few buckets.
@@ -103,16 +103,25 @@ class NumberColumn:
     gap_share: float = 0.0
     quantiles: tuple[float, ...] = ()
     stray: str = ""  # one of the words that count as gaps
+    unit: str = ""  # that is written with the numbers
+    decimal: str = POINT
 
     def __post_init__(self) -> None:
         _check_finite(self.name, self.median, self.shift, self.scale, self.gap_share, *self.quantiles)
-        if self.scale <= 0 or not 0 <= self.gap_share < 1 or list(self.quantiles) != sorted(self.quantiles):
+        is_ordered = list(self.quantiles) == sorted(self.quantiles)
+        if (
+            self.scale <= 0
+            or not 0 <= self.gap_share < 1
+            or not is_ordered
+            or self.decimal not in (POINT, COMMA)
+        ):
             raise ValueError(f"The description of the column {self.name!r} contradicts itself.")
 
     @classmethod
-    def of(cls, name: str, values: NDArray) -> Self:
+    def of(cls, name: str, values: NDArray, form: NumberForm | None = None) -> Self:
         """The description of a column with at least two different numbers."""
-        numbers = finite_numbers(name, values)
+        form = form or NumberForm.of(values) or NumberForm()
+        numbers = _finite_numbers(name, values, form)
         known = numbers[~np.isnan(numbers)]
         quantiles: tuple[float, ...] = ()
         if _has_heavy_tails(known):
@@ -123,11 +132,12 @@ class NumberColumn:
         deviation = float(filled.std())
         shift, scale = float(filled.mean()), 1 / deviation if deviation > 0 else 1.0
         stray = _stray(values, np.isnan(numbers))
-        return cls(name, plain.median, shift, scale, gaps, plain.gap_share, quantiles, stray)
+        return cls(name, plain.median, shift, scale, gaps, plain.gap_share, quantiles, stray, *form)
 
     @property
     def done(self) -> str:
         how = "ranked (heavy tails), standardised" if self.quantiles else "standardised"
+        how = f"in {self.unit}, {how}" if self.unit else how
         gaps = f"gaps{_with(self.stray)} become"
         return how + (f"; {gaps} {self.median:.6g}, with a flag" if self.gaps else "")
 
@@ -135,15 +145,24 @@ class NumberColumn:
     def features(self) -> tuple[str, ...]:
         return (self.name, *([_missing(self.name)] if self.gaps else []))
 
+    @property
+    def heading(self) -> str:
+        """The name with the unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def numbers(self, values: NDArray) -> NDArray[np.float64]:
+        """The numbers without their unit, NaN for gaps; infinity is refused."""
+        return _finite_numbers(self.name, values, NumberForm(self.unit, self.decimal))
+
     def encode(self, values: NDArray) -> NDArray[np.float64]:
-        numbers = finite_numbers(self.name, values)
+        numbers = self.numbers(values)
         parts = [(self._mapped(numbers) - self.shift) * self.scale]
         if self.gaps:
             parts.append(_flag(np.isnan(numbers), self.gap_share))
         return np.column_stack(parts)
 
     def traits(self, values: NDArray) -> list[Trait]:
-        numbers = finite_numbers(self.name, values)
+        numbers = self.numbers(values)
         own = Trait(self.name, "high", "low", self._mapped(numbers), is_measure=True)
         return [own, *_gap_traits(self.name, self.gaps, np.isnan(numbers))]
 
@@ -231,6 +250,7 @@ class CategoryColumn:
     n_buckets: int = 0
     n_levels: int = 0
     gaps: int = 0
+    units: tuple[str, ...] = ()  # if the words are numbers in several
 
     def __post_init__(self) -> None:
         _check_finite(self.name, *self.shares)
@@ -258,7 +278,8 @@ class CategoryColumn:
         n_features = len(ordered) + n_buckets + bool(gaps)
         plain = cls(name, tuple(ordered), (0.0,) * n_features, n_buckets, len(counts), gaps)
         shares = plain._indicators(words).mean(axis=0)
-        return cls(name, plain.levels, tuple(shares.tolist()), n_buckets, len(counts), gaps)
+        units = mixed_units(words)
+        return cls(name, plain.levels, tuple(shares.tolist()), n_buckets, len(counts), gaps, units)
 
     @property
     def done(self) -> str:
@@ -267,7 +288,8 @@ class CategoryColumn:
             how = f"{self.n_levels:,} levels: {frequent} in {self.n_buckets} hashed groups"
         else:
             how = f"{len(self.levels)} levels: {_first(self.levels)}"
-        return how + ("; gaps are a level" if self.gaps else "")
+        how += "; gaps are a level" if self.gaps else ""
+        return how + (f"; as numbers, convert {', '.join(self.units)} to one unit" if self.units else "")
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -495,9 +517,9 @@ Column = NumberColumn | BooleanColumn | CategoryColumn | DateColumn | TextColumn
 COLUMN_KINDS = {kind.kind: kind for kind in get_args(Column)}
 
 
-def finite_numbers(name: str, values: NDArray) -> NDArray[np.float64]:
+def _finite_numbers(name: str, values: NDArray, form: NumberForm) -> NDArray[np.float64]:
     """A column as numbers, NaN for gaps; infinity is refused."""
-    numbers = numbers_in(values)
+    numbers = form.numbers(values)
     if np.isinf(numbers).any():
         row = int(np.isinf(numbers).argmax())
         raise ValueError(

@@ -17,7 +17,6 @@ from ddclust.choosing.certainty import risk_coverage
 from ddclust.choosing.k_means import AS_WELL, beside_k_means
 from ddclust.choosing.metrics import clustering_accuracy, nmi
 from ddclust.data.tables import Columns, Table
-from ddclust.data.tables.cells import numbers_in
 from ddclust.data.tables.kinds import DateColumn, NumberColumn, Trait
 from ddclust.naming import feature_gaps
 from ddclust.objective.kernels import gaussian_kernel
@@ -178,7 +177,8 @@ def column_plots(
             numbers, axis = _on_axis(column, values)
             known = ~np.isnan(numbers)
             if (known & own).any() and (known & ~own).any():
-                plot = box_plot(name, numbers[known & own], numbers[known & ~own], axis=axis)
+                heading = column.heading if isinstance(column, NumberColumn) else name
+                plot = box_plot(heading, numbers[known & own], numbers[known & ~own], axis=axis)
                 empty = [float((~known)[side].mean()) for side in (own, ~own)] if column.gaps else None
                 plots.append(plot | {"empty": empty})
         else:
@@ -190,7 +190,7 @@ def _on_axis(column: NumberColumn | DateColumn, values: NDArray) -> tuple[NDArra
     """A column as numbers, NaN for gaps, and their axis; positive numbers with heavy tails as logarithms."""
     if isinstance(column, DateColumn):
         return column.days(values), DateAxis
-    numbers = numbers_in(values)
+    numbers = column.numbers(values)
     if column.quantiles and np.nanmin(numbers, initial=np.inf) > 0:
         return np.log10(numbers), LogAxis
     return numbers, Axis

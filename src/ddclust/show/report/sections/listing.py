@@ -9,7 +9,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ddclust import pictures
-from ddclust.data.tables.kinds import Column, DateColumn, TextColumn
+from ddclust.data.tables import Table
+from ddclust.data.tables.kinds import Column, DateColumn, NumberColumn, TextColumn
 from ddclust.naming import sample_of_clusters
 from ddclust.show.report.items import ShownItems
 
@@ -81,8 +82,10 @@ def listing(
     elif items.is_table:
         chosen = columns[: min(MOST_COLUMNS, VALUE_BYTES // (BYTES_PER_CELL * len(listed)))]
         used = [items.model.columns_.used[place] for place in chosen]
-        content["columns"] = [column.name for column in used]
-        content["values"] = [_cells(items.X.cells(column.name, listed)) for column in used]
+        content["columns"] = [
+            column.heading if isinstance(column, NumberColumn) else column.name for column in used
+        ]
+        content["values"] = [_cells(_cells_of(column, items.X, listed)) for column in used]
         content["days"] = {
             place: _days(column, items.X.columns[column.name][listed])
             for place, column in enumerate(used)
@@ -132,6 +135,14 @@ def _values(items: ShownItems, listed: NDArray[np.intp], columns: NDArray[np.int
         blocks.append(block.toarray() if is_sparse else block)
     table = np.concatenate(blocks).astype(np.float64)
     return [[_short(value) for value in column] for column in table.T.tolist()]
+
+
+def _cells_of(column: Column, table: Table, listed: NDArray[np.intp]) -> list[float | str | None]:
+    """The listed cells of a column: numbers without the unit that they share, all others as they are."""
+    if not isinstance(column, NumberColumn):
+        return table.cells(column.name, listed)
+    numbers = column.numbers(table.columns[column.name][listed])
+    return [None if number != number else number for number in numbers.tolist()]
 
 
 def _cells(cells: list[float | str | None]) -> list[float | str | None]:
