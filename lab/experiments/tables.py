@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.cells import Cell, Fits, Reference
 from lab.experiments.sizes import CLUSTERS, IMAGES, READ, SIZES, Budget
-from lab.parameters import constant, loss, network, own_network, snapshots
+from lab.parameters import constant, loss, network, own_network
 
 ITERATIONS_PER_EPOCH = 700  # of MNIST
 ITC_MINUTES = 30
@@ -18,13 +18,11 @@ IN_POOL = ("standard", "mnist")  # the pool has three times the best of 20 runs 
 def table1_fits(data: str, size: Budget) -> Fits:
     """DDC and DDC-VOTE: the best of many runs, and the vote of the best three. Convolutions run in bfloat16."""
     iterations = size.iterations.get(data, size.iterations["images" if data in IMAGES else "texts"])
-    epochs = range(iterations // ITERATIONS_PER_EPOCH + 1)
     return Fits(
         {
             "n_init": size.ddc_runs,
             "n_vote": 3,
             "max_iter": iterations,
-            "callbacks": snapshots(epochs) if data == "mnist" else None,
             **({"precision": "bfloat16"} if data in IMAGES else {}),
         }
     )
