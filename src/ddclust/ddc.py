@@ -768,7 +768,7 @@ class DDC(NetworkClusterer):
         say(f"Training {estimate}")
         if hasattr(self, "vectorizer_"):
             languages = " and ".join(map(str.capitalize, self.vectorizer_.language_.split("+")))
-            say(f"The texts are taken for {languages}; language=... says otherwise.")
+            say(f"The texts seem to be in {languages}; if not, set language=... (--language).")
         if plan.setup.anchor is not None:
             say(in_words(plan.setup.anchor))
         if self.precision == AUTO and plan.setup.precision != "float32":

@@ -51,7 +51,7 @@ def test_empty_texts_are_named(file, tmp_path):
     fitted = run("fit", table, "-k", 2, *QUICK, *given, "--out", tmp_path / "out")
     assert "1 of 41 texts hold none of the" in fitted.stderr
     assert "counted: 'blank'." in fitted.stderr
-    assert "The texts are taken for English" in fitted.stderr
+    assert "The texts seem to be in English" in fitted.stderr
     predicted = run("predict", tmp_path / "out", table, "--text", "text", "--reject", 0)
     assert (
         next(line for line in predicted.stdout.splitlines() if line.startswith("blank")).split(",")[1] == "-1"

@@ -15,10 +15,10 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 # In the words of the help, the man pages and the documentation.
 EXIT_CODES = {
-    0: "the command has done what it says",
-    CRASH: "the reader of the output, such as head, went away; or, with a traceback, a mistake of ours",
+    0: "the command did its work",
+    CRASH: "the program that reads the output, such as head, ended early; or, with a traceback, there is a bug in ddclust",
     USAGE_ERROR: "wrong usage, or an input that cannot be used; the last line of standard error says what and why",
-    INTERRUPTED: "Ctrl-C; what was done is kept, and the last line says how to go on with it",
+    INTERRUPTED: "Ctrl-C; what was done so far is kept, and the last line says how to continue",
 }
 LONGEST = 2000
 
