@@ -43,10 +43,10 @@ What `DDC(n_clusters)` does by default, and why. `python -m lab run defaults` ma
 - Dense data of more than 2 GiB as float32 are paired with copies only.
 - With pairs, the divergence and the corners weigh (k - 1) / 4, and the orthogonality weight falls from 50 to 5 in the first
   third of training. Beyond 12 clusters both are (k / 12)^1.5 times as large, so that clusters do not stay empty.
-- The learning rate starts at 3e-3 (1e-4 for images in the fully connected network, 1e-3 for features of encoders) and falls along a cosine over 3,500
+- The learning rate starts at 3e-3 (1e-4 for images in the fully connected network, 5e-4 for features of encoders) and falls along a cosine over 3,500
   iterations.
 - The run with the lowest loss of four is kept.
-- **On features of encoders** every run begins with the clusters of a k-means of its own: KL(k-means || network) weighs 10 at the start
+- **On features of encoders** every run begins with the clusters of a k-means of its own: KL(k-means || network) weighs 0.5 at the start
   and falls to 0 in the first third. Neighbours are searched as for texts: the mean of its ten nearest rows is added to each row, and 30
   singular vectors of the sums are compared by the cosine. `anchor=None` begins without k-means.
 - **Sizes.** For dense vectors the network has max(3 k, k + 6) clusters, but at most half a batch of them and one for
@@ -127,8 +127,8 @@ MNIST, digits, AG News and the RCV1 subset. The ten neighbours of vectors were a
 sets below: they gain much on digits as vectors and lose a little on the three small tables. So none of these data sets is
 an unbiased test of the defaults. No class reaches a training or the choice of a run.
 
-The learning rate for features of encoders (1e-3, not 1e-4) was chosen on AG News by `minilm` and on the photographs of
-`cifar10-batch1` by `efficientnet`; that clusters are not merged, on AG News alone. Their number of neighbours was chosen on
+The first learning rate for features of encoders (1e-3, not 1e-4) was chosen on AG News by `minilm` and on the photographs of
+`cifar10-batch1` by `efficientnet`; that clusters are not merged, on AG News alone. The number of neighbours was chosen on
 `reuters21578-balanced` by `minilm`, in single runs of 300 iterations with classes in sight: 10 neighbours gave an ACC of .923, 20
 gave .951. A heavier orthogonality (50 throughout) gave .939 and .956. It was not taken, since it draws clusters to one size and all these sets
 have classes of one size. The 20 neighbours were fixed before any other set was run with them.
@@ -144,12 +144,30 @@ runs of 500 iterations (seeds 100 to 103). k-means alone has .825 to .827 there,
 | k-means | by topics | .856 ± .001 | .857 |
 
 Random starts end in different divisions, some of them bad, and the loss tells. With k-means all runs are good, but the best of the
-random ones was better, and its loss lower (1.79, not 1.92): the weight of 10 at the start may hold runs too long. In these runs
-k-means had one start; it has four now. By `minilm`, three single runs of 1,000 iterations (seeds 100 to 102) have .861, .865 and .859
-under the rule, and the one with the lowest loss .865. With a weight of 2 seeds 100 and 101 have .865 and .864, and losses of 1.75 and
-1.74 instead of 1.81 and 1.79; this was seen after the rule was fixed and is not part of it. The rule was written
-down before any other set was run with it: AG News counts as development by any encoder, and `reuters21578-balanced` and
-`cifar10-batch1` judge it.
+random ones was better, and its loss lower (1.79, not 1.92): a weight of 10 at the start held runs too long. In these runs
+k-means had one start; it has four now.
+
+The weight at the start and the learning rate were then chosen together on the two sets of texts by `minilm`, with classes in sight, in three
+single runs of 1,000 iterations each (seeds 100 to 102). The mean ACC on AG News, with its standard deviation over runs, and on
+`reuters21578-balanced`:
+
+| weight at the start | learning rate | AG News | lowest loss | `reuters21578-balanced` | lowest loss |
+| --- | --- | --- | --- | --- | --- |
+| 10 | 1e-3 | .862 ± .000 | .862 | .953 | .955 |
+| 2 | 1e-3 | .861 ± .002 | .864 | .952 | .955 |
+| 1 | 1e-3 | .865 ± .003 | .862 | .951 | .949 |
+| 0.5 | 1e-3 | .864 ± .001 | .865 | .951 | .950 |
+| 0.3 | 1e-3 | .865 ± .001 | .865 | .952 | .951 |
+| 0.1 | 1e-3 | .849 ± .011 | .863 | .937 | .950 |
+| 0.5 | 3e-3 | .862 ± .001 | .863 | .954 | .952 |
+| 2 | 5e-4 | .861 ± .001 | .860 | .952 | .951 |
+| 1 | 5e-4 | .864 ± .004 | .863 | .951 | .950 |
+| 0.5 | 5e-4 | .867 ± .003 | .864 | .952 | .951 |
+| 0.5 | 3e-4 | .866 ± .003 | .863 | .952 | .951 |
+
+All but a weight of 0.1, with which some runs lose a cluster, are within a few thousandths. A weight of 0.5 and a rate of 5e-4 were fixed for
+the mean on AG News and written down before any other set was run with them. So both sets of texts count as development, by any encoder,
+and `cifar10-batch1` judges the two numbers (it took part in the choice of the first learning rate).
 
 [RESULTS.md](../RESULTS.md), *Beyond the paper*, has what each kind of pair gives with its own settings.
 

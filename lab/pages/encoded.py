@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ddclust.objective.pairs import ANCHOR
 from lab.data import BY
 from lab.experiments.encoded import DEFAULT, DEVELOPMENT, K_MEANS, UMAP
 from lab.pages.found import Found, largest
@@ -27,17 +26,14 @@ same features, rows of unit length.
 ABOUT_UMAP = """- *UMAP + Gaussian mixture* reduces to as many dimensions as there are classes ({n_neighbors} neighbours, no least distance),
   with a mixture of full covariances; label-free is the clustering that agrees most with the others.
 """
-ABOUT_EARLIER = """- DDC on {data} was run with an earlier default: random starts instead of k-means, and neighbours of the
-  features as they are instead of by topics.
-"""
 
 
 def encoded_section(place: Place) -> Iterable[str]:
     """DDC, k-means and UMAP on the features of encoders."""
     results = largest("encoded", place)
-    if not results:
+    fits = next((one.result for (_, name), one in results.items() if name == DEFAULT), None)
+    if fits is None:
         return
-    fits = next(one.result for (_, name), one in results.items() if name == DEFAULT)
     maps = next((one.result for (_, name), one in results.items() if name == UMAP), None)
     yield "## On pretrained features\n"
     yield ABOUT.format(
@@ -47,11 +43,6 @@ def encoded_section(place: Place) -> Iterable[str]:
     )
     if maps is not None:
         yield ABOUT_UMAP.format(**maps["protocol"]["options"])
-    earlier = [
-        _in_words(data) for (data, name), one in results.items() if name == DEFAULT and _is_earlier(one)
-    ]
-    if earlier:
-        yield ABOUT_EARLIER.format(data=" and ".join(earlier))
     header = ("data and features", "method", "label-free: NMI, ACC", "mean ± sd: NMI, ACC", "n", "from")
     yield table(header, [_row(one, place) for one in results.values()])
 
@@ -67,11 +58,6 @@ def _row(found: Found, place: Place) -> tuple[str, ...]:
         str(every["n"]),
         found.link(place),
     )
-
-
-def _is_earlier(found: Found) -> bool:
-    """Whether runs did not yet begin with the clusters of k-means, which add a term."""
-    return ANCHOR not in found.result["repetitions"][0]["history"][0]
 
 
 def _scores(result: dict[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
