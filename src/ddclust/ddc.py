@@ -851,7 +851,9 @@ class DDC(NetworkClusterer):
                 for one in others
             ]
         else:
-            labels_of_others = labels_by_halves(plan.setup.anchor, source, plan.setup.n_clusters)
+            labels_of_others = labels_by_halves(
+                plan.setup.anchor, source, plan.setup.n_clusters, verbose=shows_progress(self.verbose)
+            )
         fine_labels = self._keep(
             source,
             records,

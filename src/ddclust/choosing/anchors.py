@@ -164,10 +164,13 @@ def soft_assignments(anchor: Anchor, source: BatchSource) -> NDArray[np.float32]
     return np.concatenate(found).astype(np.float32)
 
 
-def labels_by_halves(name: str, source: BatchSource, n_clusters: int) -> list[NDArray[np.int64]]:
+def labels_by_halves(
+    name: str, source: BatchSource, n_clusters: int, *, verbose: bool = False
+) -> list[NDArray[np.int64]]:
     """The labels of all items by a simple method that was fitted to half of at most 5,000 items, for three random halvings.
 
     Networks that learn the same anchor agree whatever it is worth. Whether other items would have given the same clusters says more.
+    With ``verbose`` a bar is shown if this takes more than two seconds.
 
     Examples
     --------
@@ -179,7 +182,8 @@ def labels_by_halves(name: str, source: BatchSource, n_clusters: int) -> list[ND
     """
     X = _rows(source, ASKED_ITEMS)
     halves = [half for seed in range(SPLITS) for half in _halves(len(X), seed)]
-    return [soft_assignments(_fitted(name, X[half], n_clusters), source).argmax(axis=1) for half in halves]
+    with Bar(halves, unit="half", desc="asking halves of the items", delay=2, disable=not verbose) as bar:
+        return [soft_assignments(_fitted(name, X[half], n_clusters), source).argmax(axis=1) for half in bar]
 
 
 def _fitted(name: str, X: NDArray[np.float64], n_clusters: int) -> Anchor:
