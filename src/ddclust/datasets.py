@@ -67,6 +67,7 @@ def load(
     max_bytes: float | None = None,
     photo_side: int | None = None,
     likely_id: str | None = None,
+    encoding: str | None = None,
     verbose: bool = False,
 ) -> Bunch:
     """Load a named data set, a file or a folder.
@@ -102,6 +103,9 @@ def load(
         The side for images in colour instead of 32, if an encoder will see them.
     likely_id : str, optional
         The column with the items' names, if there is one of that name and ``id_column`` is not given.
+    encoding : str, optional
+        That of a file or folder of texts, or of a ``.csv`` or ``.tsv`` file, such as "windows-1251" or "shift-jis". By default
+        UTF-8, UTF-16 and Windows-1252 are told apart, and what may be in another one is refused.
     verbose : bool, default=False
         Show progress if reading takes more than two seconds.
 
@@ -132,6 +136,7 @@ def load(
         kinds or None,
         photo_side,
         likely_id,
+        encoding,
     )
     if str(data) in NAMED:
         options.refuse_all_but(set(), f"the named data set {str(data)!r}")

@@ -34,6 +34,7 @@ def load_for(
     text_column: str | None = None,
     id_column: str | None = None,
     truth_column: str | None = None,
+    encoding: str | None = None,
     max_bytes: float | None = None,
     verbose: bool = False,
 ) -> Bunch:
@@ -50,6 +51,8 @@ def load_for(
         texts also one or several texts of at least two words.
     text_column, id_column, truth_column : str, optional
         Columns of a table, as for :func:`ddclust.datasets.load`.
+    encoding : str, optional
+        That of a file of texts or a table, as for :func:`ddclust.datasets.load`.
     max_bytes : float, optional
         The most memory that reading may take, as for :func:`ddclust.datasets.load`.
     verbose : bool, default=False
@@ -88,6 +91,7 @@ def load_for(
         text_column=text_column,
         id_column=id_column,
         truth_column=truth_column,
+        encoding=encoding,
         image_size=image_size,
         colour=colour,
         value_columns=_value_columns(model, data),

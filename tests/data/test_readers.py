@@ -588,7 +588,7 @@ def test_folder_of_texts(tmp_path):
     assert bunch.item_names == ["land/c.txt", "land/d.txt", "sea/a.txt", "sea/b.txt"]
     assert bunch.data[2] == "text of sea/a.txt\nin two lines"
     assert bunch.target.tolist() == [0, 0, 1, 1]
-    assert bunch.skipped == {"land/e.txt": "not in UTF-8"}
+    assert bunch.skipped == {"land/e.txt": "not in UTF-16"}
 
 
 def test_empty_folder(tmp_path):

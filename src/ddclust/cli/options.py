@@ -287,6 +287,14 @@ DATA_TABLE = _table(
         default="auto",
     ),
     Row(
+        ("--encoding",),
+        "encoding",
+        DATA,
+        "Encoding of a file or folder of texts, or of a .csv or .tsv file, such as windows-1251 or shift-jis.  [default: UTF-8,"
+        " UTF-16 and Windows-1252 are told apart]",
+        metavar="NAME",
+    ),
+    Row(
         ("--max-bytes",),
         "max_bytes",
         DATA,
@@ -297,7 +305,7 @@ DATA_TABLE = _table(
 )
 # What every command that reads data has.
 MAX_BYTES = DATA_TABLE["max_bytes"]
-COLUMN_ROWS = (*(DATA_TABLE[name] for name in ("text", "id", "truth")), MAX_BYTES)
+COLUMN_ROWS = (*(DATA_TABLE[name] for name in ("text", "id", "truth", "encoding")), MAX_BYTES)
 CHOICE_ROWS = tuple(
     DATA_TABLE[name] for name in ("columns", "drop", "kind")
 )  # a fitted model knows its columns

@@ -17,8 +17,9 @@ from sklearn.utils import Bunch
 
 from ddclust.data.readers.bunch import DataError
 from ddclust.data.readers.columns import ColumnRoles, mixed_columns, refuse_infinity, table_bunch
-from ddclust.data.readers.formats import COLUMN_OPTIONS, TABLE_OPTIONS, Format, ReadOptions
-from ddclust.data.readers.text_files import LONGEST_LINE, UTF_8, UTF_16, WINDOWS, open_text
+from ddclust.data.readers.encodings import UTF_8, called
+from ddclust.data.readers.formats import COLUMN_OPTIONS, ENCODING, TABLE_OPTIONS, Format, ReadOptions
+from ddclust.data.readers.text_files import LONGEST_LINE, open_text
 from ddclust.data.tables.cells import decimal_comma_numbers, is_missing, is_plain
 from ddclust.storage.limits import Budget
 
@@ -26,7 +27,6 @@ DELIMITERS = ",;\t"
 CHUNK_CELLS = 1_000_000
 WORD_BYTES = 150  # what a word takes beside its characters
 WORDS_AT_ONCE = 10_000  # after so many new words they are counted
-ENCODINGS = {UTF_16: "the encoding UTF-16", WINDOWS: "the encoding Windows-1252"}
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Bunch:
@@ -34,7 +34,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Bunch:
 
     A first row that contains a word is a header.
     """
-    file = DelimitedFile(path, options.budget(path))
+    file = DelimitedFile(path, options.budget(path), options.known_encoding)
     rows = file.rows()
     first_line, first = next(rows)
     has_header = _is_header(first, options)
@@ -85,20 +85,20 @@ def read_delimited(path: Path, options: ReadOptions) -> Bunch:
     )
 
 
-DELIMITED = Format((".csv", ".tsv"), read_delimited, TABLE_OPTIONS, may_be_gzipped=True)
+DELIMITED = Format((".csv", ".tsv"), read_delimited, TABLE_OPTIONS | ENCODING, may_be_gzipped=True)
 
 
 class DelimitedFile:
-    """A file of rows with cells, whose encoding and delimiter are guessed when it is read."""
+    """A file of rows with cells, whose delimiter and, if it is not given, encoding are guessed when it is read."""
 
-    def __init__(self, path: Path, budget: Budget) -> None:
-        self.path, self.budget = path, budget
+    def __init__(self, path: Path, budget: Budget, encoding: str | None = None) -> None:
+        self.path, self.budget, self.given = path, budget, encoding
         self.encoding, self.delimiter = UTF_8, ","
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """(line, cells) of every row that is not empty; all rows must have as many cells as the first."""
         width, line, path = None, 0, self.path
-        with open_text(path, self.budget, guess_encoding=True) as file, _long_cells():
+        with open_text(path, self.budget, self.given) as file, _long_cells():
             self.encoding, self.delimiter = str(getattr(file, "encoding", UTF_8)), _delimiter(file, path)
             try:
                 reader = csv.reader(file, delimiter=self.delimiter, strict=True)
@@ -121,7 +121,7 @@ class DelimitedFile:
 
     def in_words(self, has_decimal_commas: bool) -> list[str]:
         """What was guessed of the file, in at most one sentence."""
-        parts = [] if self.encoding == UTF_8 else [ENCODINGS[self.encoding]]
+        parts = [] if self.encoding == UTF_8 else [f"the encoding {called(self.encoding)}"]
         if self.delimiter == ";":
             parts.append("semicolons between the cells")
         if has_decimal_commas:
@@ -182,7 +182,7 @@ def _mixed(
 
     Numbers with decimal commas may turn out to be all there is; then they are an array.
     """
-    file = DelimitedFile(path, options.budget(path))
+    file = DelimitedFile(path, options.budget(path), options.known_encoding)
     rows = file.rows()
     if has_header:
         next(rows)

@@ -9,9 +9,11 @@ from pathlib import Path
 from sklearn.utils import Bunch
 
 from ddclust.data.readers.bunch import DataError
+from ddclust.data.readers.encodings import known_encoding
 from ddclust.storage.limits import Budget
 
 COLUMN_OPTIONS = frozenset({"text_column", "id_column", "truth_column"})
+ENCODING = frozenset({"encoding"})
 TABLE_OPTIONS = COLUMN_OPTIONS | {"value_columns", "drop_columns", "kinds"}
 GENERAL_OPTIONS = frozenset({"verbose", "max_bytes", "photo_side", "likely_id"})  # never refused
 
@@ -37,10 +39,16 @@ class ReadOptions:
     kinds: Mapping[str, str] | None = None
     photo_side: int | None = None
     likely_id: str | None = None
+    encoding: str | None = None
 
     def budget(self, path: Path) -> Budget:
         """The memory that reading the file or folder may take."""
         return budget_of(path, self.max_bytes)
+
+    @property
+    def known_encoding(self) -> str | None:
+        """The encoding of a text file, None if it is to be guessed."""
+        return None if self.encoding is None else known_encoding(self.encoding)
 
     def refuse_all_but(self, applicable: Set[str], data: str) -> None:
         """Raise an error if an option is set that does not apply to this kind of data."""
