@@ -1,5 +1,6 @@
 """How Sphinx builds the site from the folder that stage.py has put together."""
 
+import warnings
 from importlib.metadata import version as version_of
 from typing import Any
 
@@ -78,7 +79,13 @@ def without_data() -> list[str]:
     return [example for example, name in needs.items() if NAMED[name].at_hand() != "yes"] or ["none"]
 
 
-suppress_warnings = ["config.cache"]  # of that function
+def in_one_line(message: Warning | str, category: type[Warning], *_: object) -> str:
+    """A warning of an example as its page shows it: without the place on the machine that builds the site."""
+    return f"{category.__name__}: {message}\n"
+
+
+warnings.formatwarning = in_one_line  # type: ignore[assignment]
+suppress_warnings = ["config.cache"]  # of the functions above
 sphinx_gallery_conf = {
     "image_scrapers": (newest_figure,),
     "examples_dirs": "examples",
@@ -90,6 +97,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 30,
     "copyfile_regex": r".*\.rst",
     "remove_config_comments": True,
@@ -118,3 +126,12 @@ html_sidebars = {"index": [], "gallery/index": [], "getting-started": [], "how-i
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def is_left_out(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Fields of named tuples, of which the reference would say no more than their number."""
+    return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-skip-member", is_left_out)

@@ -2,8 +2,8 @@
 What you know: links
 ====================
 
-Four blobs, two clusters: left and right, or above and below? The data do not say. A few links do: pairs of items that must share a cluster, and
-pairs that must not.
+How should four blobs form two clusters: left and right, or above and below? The data do not say. A few links do: pairs of items that should share a
+cluster, and pairs that should not.
 """
 
 import numpy as np

@@ -2,13 +2,12 @@
 The loss in pictures
 ====================
 
-DDC minimises the sum of three terms of the soft assignments and of a kernel matrix. Each of them asks for something else.
+DDC minimises the sum of three terms, which depend on the soft assignments and on a kernel matrix. Each term asks for something different.
 
-**Divergence** wants different clusters to be far apart and items of one cluster close together, as the kernel sees them. **Orthogonality** wants
-columns of the assignments to differ, so that items spread over the clusters. **Corners** wants assignments near the corners of the simplex,
-so that each item decides.
+**Divergence** is small if clusters are far apart and the items of each are close together, as measured by the kernel. **Orthogonality** is small if
+items are spread over the clusters. **Corners** is small if each item belongs clearly to one cluster.
 
-Here 90 items lie in three groups. Four assignments of them are drawn, each item a column, with the terms below.
+Here 90 items form three groups. The upper row shows four ways to assign them, with a column for each item; the lower row shows the three terms of each.
 """
 
 import sys
@@ -35,7 +34,8 @@ assignments = {
 # %%
 # The kernel matrix of the groups, and the assignments
 # ----------------------------------------------------
-# The kernel is near 1 for items of one group and near 0 for others: the three bright blocks. Its width is a part of the median distance.
+# The kernel is near 1 for two items of one group, which gives the three bright blocks, and near 0 for others. Its width is a fraction of the median
+# distance.
 
 figure, axes = plt.subplots(2, 5, figsize=(11, 4.6), height_ratios=(1, 0.9), layout="constrained")
 axes[0, 0].scatter(*X.T, c=np.repeat([0, 1, 2], 30), cmap="viridis", s=8)
@@ -55,8 +55,8 @@ for place, (title, A) in enumerate(assignments.items(), start=1):
     axes[1, place].tick_params(axis="x", rotation=35)
 
 # %%
-# Only the right assignment is low in all three. If all items are undecided, all clusters are the same, so divergence and corners are as high as can be;
-# if all are in one cluster, orthogonality is high, too. At random, the clusters lie on top of each other, which divergence and corners notice.
+# Only the right assignment is low in all three terms. If all items are undecided, all clusters are the same, so divergence and corners are as high as
+# possible. If all are in one cluster, orthogonality is high, too. At random, the clusters overlap, which divergence and corners show.
 
 if len(sys.argv) > 1:
     figure.savefig(sys.argv[1], dpi=90)

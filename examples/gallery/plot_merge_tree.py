@@ -2,8 +2,8 @@
 A tree of clusters
 ==================
 
-With a number as ``n_final``, many clusters are trained and the most similar ones merged. The tree says which clusters would come next, so you can
-see whether two of them are nearly one.
+With a number as ``n_final``, many clusters are trained, and the most similar ones are merged. The tree shows in which order, and which clusters would
+be merged next, so you can see whether two of them are nearly one.
 """
 
 import numpy as np

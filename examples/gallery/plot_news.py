@@ -2,9 +2,9 @@
 News
 ====
 
-Stories of AG's news have one of four topics. They are clustered by their words alone, without a pretrained encoder; the topics, which training does not see,
-say what each cluster holds. A single short run such as this one mixes some of them. The data have to be provided (``ddclust datasets agnews-texts`` says how); a site that is built without them shows the code
-alone.
+Each news story of AG's corpus has one of four topics. The stories are clustered by their words alone, without a pretrained encoder. Training does not
+see the topics; they show what each cluster holds. A single short run such as this one mixes some of them. The data have to be provided
+(``ddclust datasets agnews-texts`` says how); a site that is built without them shows the code alone.
 """
 
 import matplotlib.pyplot as plt

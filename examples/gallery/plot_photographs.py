@@ -2,8 +2,8 @@
 Parts of photographs
 ====================
 
-The tiles of two photographs are clustered by colour and texture. ``augment="photo"`` pairs each tile with a copy of itself that is flipped and has
-other brightness and colours. An encoder of photographs, if one is installed, does better on real collections; this example learns from pixels.
+Two photographs, cut into tiles, are clustered by colour and texture. ``augment="photo"`` pairs each tile with a copy of itself that is flipped and has
+another brightness and other colours. This example learns from the pixels; on real collections an encoder of photographs does better, if one is installed.
 """
 
 from ddclust import DDC, load_data

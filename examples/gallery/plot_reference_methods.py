@@ -1,9 +1,9 @@
 """
-Beside other methods
-====================
+Reference methods
+=================
 
-``ddclust.baselines`` has the methods that the paper compares with. All of them are scikit-learn clusterers, so they are used alike. The wine data are
-easy for most methods.
+``ddclust.baselines`` has the methods that the paper compares with. All of them are scikit-learn clusterers, so they are used in the same way. The
+wine data are easy for most methods.
 """
 
 import matplotlib.pyplot as plt

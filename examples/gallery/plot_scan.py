@@ -2,8 +2,8 @@
 How many clusters?
 ==================
 
-If a number of clusters suits the data, different runs find the same clusters. ``scan`` makes some runs for each number and compares them. No labels are
-used.
+If the number of clusters suits the data, different runs find the same clusters. ``scan`` makes some runs for each number and compares them, without
+labels.
 """
 
 from sklearn.datasets import make_blobs

@@ -3,8 +3,9 @@ Seals in aerial photographs
 ===========================
 
 The paper clusters aerial photographs of seals on ice, which are not public. These are crops of other photographs: pups of elephant seals, harbour
-seals, and ground without seals. Crops look alike, so pixels alone part them poorly: compare the images of each cluster with the classes, which training does not see. The data have
-to be provided (``ddclust datasets seals-3`` says how); a site that is built without them shows the code alone.
+seals, and ground without seals. The crops look alike, and their pixels alone do not separate the classes well. Images of another class than most of
+their cluster are boxed in red; training does not see the classes. The data have to be provided (``ddclust datasets seals-3`` says how); a site that is
+built without them shows the code alone.
 """
 
 from ddclust import DDC, clustering_accuracy, load_data

@@ -2,8 +2,8 @@
 Assignments in the course of training
 =====================================
 
-With three clusters a soft assignment is a point of a triangle. At the start all items are undecided, in the middle; training drives them to the
-corners. Colours are the classes, which training does not see.
+With three clusters, a soft assignment is a point in a triangle. At the start all items are undecided, in the middle. Training moves them to the
+corners. The colours are the classes, which training does not see.
 """
 
 from ddclust import DDC, Snapshots, load_data

@@ -2,8 +2,8 @@
 Texts
 =====
 
-A list of texts is all that is needed. Here they are the documentation of functions of SciPy, PyTorch and Matplotlib; words become TF-IDF vectors of their stems. The
-figure has the words that speak most for each cluster.
+All you need is a list of texts. These are the documentation of functions of SciPy, PyTorch and Matplotlib. Each text becomes a TF-IDF vector of its
+word stems. The figure shows the words that are most typical of each cluster.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ print(f"{len(manuals.data):,} texts, such as {manuals.data[0][:90]!r}")
 model = DDC(6, n_init=1, max_iter=150, encoder=None, random_state=0, verbose=False).fit(manuals.data)
 
 # %%
-# What a cluster has more of than the others, in the weights of the model's own words:
+# The words that have a higher weight in a cluster than in the others:
 
 words = np.array(model.vectorizer_.whole_words(manuals.data))
 weights = model.vectorizer_.transform(manuals.data)

@@ -2,8 +2,8 @@
 Clusters of very different size
 ===============================
 
-k-means makes clusters of similar extent and divides the large one. DDC trains more clusters than are asked for and merges those that neighbours
-connect, so sizes follow the data.
+k-means makes clusters of similar extent and divides the large blob. DDC follows the nearest neighbours of each point, so the sizes of its clusters
+follow the data.
 """
 
 import numpy as np
