@@ -45,7 +45,7 @@ Kampffmeyer et al., *Deep Divergence-Based Approach to Clustering*, Neural Netwo
   hyperparameters, the clustering that agrees most with the others.
 - **Best** is chosen with the classes, as the paper does for its reference methods. It only shows what is possible.
 - **ACC** is the accuracy in percent after the best one-to-one matching of clusters and classes.
-- **Mean ± sd** is over all fits (for DDC: over the runs that trained to the end), and **n** is their number.
+- **Mean ± sd** is over all fits (for DDC: over the runs whose networks are kept, in Table 1 the three with the lowest loss), and **n** is their number.
 - **Budgets**: `quick` takes minutes and shows that everything works; `standard` takes about three hours on two cores;
   `paper` is the paper's own size (20 runs of 70,000 iterations for DDC). The largest budget that has been run is shown.
 - **Data**: the paper's seals are private, so `seals-2` and `seals-3` show other seals. RCV1 needs a download, so
