@@ -44,6 +44,7 @@ from ddclust.data.text import (
     WordlessWarning,
     checked_texts,
     is_text,
+    other_language,
     resolved_language,
     unusual_texts,
 )
@@ -557,6 +558,8 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
         if encoding is None:
             return None
         items, encoder, fitted = encoding
+        if reset and encoder.name in NAMED and fitted.kind == TEXTS:
+            _warn_of_other_language(encoder.name, items)
         features = features_of(items, encoder, verbose=shows_progress(self.verbose))
         if fitted.kind == TEXTS and (empty := _without_values(features)).any():
             warnings.warn(WordlessWarning(np.flatnonzero(empty).tolist(), len(items)), stacklevel=6)
@@ -691,7 +694,7 @@ class NetworkClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluste
     def _remember_images(self, X: Any, items: Items) -> None:
         """Keep the most certain image of each cluster, for notebooks. They are not saved, so that a model holds no items."""
         self._typical_images: dict[int, NDArray] = {}
-        if len(self.raw_shape) < 2 or min(input_shape(self.raw_shape)[1:]) < 2:
+        if len(self.raw_shape) < 2 or min(input_shape(self.raw_shape)[1:]) < 2 or isinstance(X, Encoded):
             return
         confidence = self.probabilities_.max(axis=1)
         clusters = np.unique(self.labels_)[:MOST_ROWS]
@@ -789,6 +792,17 @@ def _aligned_by_size(raw: list[NDArray[np.float32]]) -> list[NDArray[np.int64]]:
     vote, _ = combine([p[:, order] for p, order in zip(raw, orders, strict=True)])
     by_size = order_by_size(vote.labels, n_clusters)
     return [order[by_size] for order in orders]
+
+
+def _warn_of_other_language(encoder: str, texts: list[str]) -> None:
+    """Say that an encoder that comes with a package was trained on English, if the texts are in something else."""
+    found = other_language(texts)
+    if found:
+        warnings.warn(
+            f"The texts are in {found}, and encoder={encoder!r} knows mostly English; a multilingual encoder compares their"
+            " meanings (encoder=folder or name of a sentence-transformers model), and encoder=None their words.",
+            stacklevel=7,
+        )
 
 
 def _without_values(items: Items) -> NDArray[np.bool_]:

@@ -62,6 +62,30 @@ def test_marks_belong_to_words():
     assert StemVectorizer("turkish").build_analyzer()("İSTANBUL") == ["istanbul"]
 
 
+@pytest.mark.parametrize(
+    ("language", "texts", "words"),
+    [
+        ("hindi", ["तेल की कीमतें बढ़ीं", "कच्चे तेल की कीमत"], {"तेल", "कच्चे"}),
+        ("arabic", ["كُرَةُ القَدَمِ اليوم", "كرة القدم"], {"كرة", "القدم"}),
+        ("persian", ["نفت گران می\u200cشود", "نفت گران میشود"], {"نفت", "گران", "میشود"}),
+        ("russian", ["Цена нефти", "Цены на нефть"], {"нефти", "цена"}),
+        ("greek", ["Τιμή πετρελαίου", "Ομάδα"], {"τιμή", "πετρελαίου", "ομάδα"}),
+        ("tamil", ["எண்ணெய் விலை"], {"எண்ணெய்", "விலை"}),
+        ("armenian", ["Նավթի գինը"], {"նավթի", "գինը"}),
+        ("english", ["מחיר הנפט, אמר צה״ל", 'צה"ל'], {"מחיר", "הנפט", "אמר", "צהל"}),
+        ("english", ["경기를 보았다", "경기가 끝났다"], {"경기가", "보았다", "끝났다"}),
+        ("english", ["অবনতি তেলের"], {"অবনতি", "তেলের"}),
+        ("russian", ["п’ять об'єкт", "п'ять"], {"пять", "обєкт"}),
+        ("english", ["Do\u00adnau flows"], {"donau", "flows"}),
+    ],
+)
+def test_words_of_other_scripts_are_whole_and_stemmed(language, texts, words):
+    """The languages of alphabets that few others share are known without stop words."""
+    vectorizer = StemVectorizer().fit(texts)
+    assert vectorizer.language_ == language
+    assert words <= set(vectorizer.whole_words(texts))
+
+
 def test_keys_are_no_texts():
     with pytest.raises((ValueError, TypeError)):
         quick().fit({"one": [1], "two": [2]})

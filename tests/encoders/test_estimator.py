@@ -88,6 +88,13 @@ def test_images_are_given_as_they_are(photographs, colours):
         model.predict(["a text"])
 
 
+def test_encoded_photographs_are_fitted_like_the_photographs(photographs, colours):
+    """As scans and comparisons do, which have no images at hand."""
+    model = two_clusters(colours)
+    again = two_clusters(colours).fit(model.encoded(photographs))
+    np.testing.assert_array_equal(again.labels_, model.fit(photographs).labels_)
+
+
 def test_vectors_can_be_encoded_by_a_callable(blobs):
     X, _ = blobs
     model = quick(3, encoder=lambda rows: rows - X.mean(axis=0)).fit(X)
@@ -100,7 +107,7 @@ def test_the_setup_is_that_of_features(texts, vowels, photographs, colours):
     of_images = DDC(2, encoder=colours, n_init=1, max_iter=5).fit(photographs).setup_
     for setup in (of_texts, of_images):
         assert (setup.neighbors, setup.augment, setup.n_final, setup.anchor) == (20, None, None, None)
-        assert setup.learning_rate == CosineRate(1e-3)
+        assert setup.learning_rate == CosineRate(5e-4)
     assert of_texts.encoder == name_of(vowels)
 
 
@@ -110,7 +117,7 @@ def test_a_run_on_features_begins_with_the_clusters_of_k_means(texts, vowels):
     plan = model._plan(items)
     assert plan.setup.start == "k-means"
     weights = [plan.setup.loss.at(moment).weights["anchor"] for moment in (0, 1 / 6, 1 / 3, 1)]
-    assert weights == pytest.approx([10, 5, 0, 0])
+    assert weights == pytest.approx([0.5, 0.25, 0, 0])
     source = plan.source(items)
     anchors = plan.trainer(plan.build(), source, seed=5).objective.pairs.anchors
     np.testing.assert_array_equal(anchors, k_means_start(source, 2, seed=5))
@@ -118,7 +125,7 @@ def test_a_run_on_features_begins_with_the_clusters_of_k_means(texts, vowels):
     assert "anchor" not in model.runs_[0]["terms"]  # runs are judged by the same terms as before
     assert model.history_[0]["anchor"] > 0
     heavy = model.set_params(loss=DDCLoss(weights={"orthogonality": 7}))._plan(items).setup.loss
-    assert (heavy.start_weights, heavy.weights["orthogonality"]) == ({"anchor": 10}, 7)
+    assert (heavy.start_weights, heavy.weights["orthogonality"]) == ({"anchor": 0.5}, 7)
     for change in ({"anchor": None}, {"augment": None}, {"loss": lambda hidden, assignments: None}):
         setup = DDC(2, encoder=vowels, n_init=2, **change)
         assert setup._plan(setup._items(texts)).setup.start is None

@@ -79,6 +79,47 @@ def test_a_saved_model_finds_its_encoder_by_name(texts, with_installed, tmp_path
         again.predict(texts)
 
 
+@pytest.mark.parametrize("name", [pytest.param(name, marks=needs(name)) for name in NAMED])
+def test_a_loaded_model_gives_raw_items_the_labels_of_the_fit(
+    name, texts, photographs, tmp_path, monkeypatch
+):
+    """In any order and number, and encoded anew."""
+    items = photographs if name == "efficientnet" else np.array([*texts, ""] * 2, dtype=object)
+    model = quick(2, encoder=name, max_iter=40).fit(items if name == "efficientnet" else items.tolist())
+    model.save(tmp_path / "model")
+    again = DDC.load(tmp_path / "model")
+    order = np.random.default_rng(0).permutation(len(items))
+    for number, places in enumerate((order, order[:7], order[:1])):
+        monkeypatch.setattr(
+            "ddclust.encoders.cache.cache_folder", lambda number=number: tmp_path / str(number)
+        )
+        some = items[places] if name == "efficientnet" else items[places].tolist()
+        np.testing.assert_array_equal(again.predict(some), model.labels_[places])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Die Katze und der Hund sind nicht da", "German"),
+        ("Кошка и собака не дома", "Russian"),
+        ("猫と犬がいます", "another alphabet"),
+        ("고양이와 개가 있다", "another alphabet"),
+    ],
+)
+@needs("static")
+def test_an_encoder_of_english_warns_of_other_languages(text, found):
+    with pytest.warns(
+        UserWarning, match=f"The texts are in {found}, and encoder='static' knows mostly English"
+    ):
+        quick(2, encoder="static", max_iter=2).encoded([f"{text} {number}" for number in range(20)])
+
+
+@needs("static")
+def test_an_encoder_of_english_is_silent_about_english(texts, recwarn):
+    quick(2, encoder="static", max_iter=2).encoded(texts)
+    assert not recwarn.list
+
+
 @needs("static")
 def test_wrong_items_for_a_named_encoder(photographs):
     with pytest.raises(EncoderError, match="takes texts, and X is images"):

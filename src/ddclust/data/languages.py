@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -85,6 +86,23 @@ _WORDS = {
     " какой ним здесь этом один почти мой тем чтобы нее были при эти это об также который которые которая",
     "greek": "και το να του η της με που την από για είναι σε ο οι στο θα τα των δεν τον στην τη αυτό ότι μια τους στη ένα στα"
     " τις αλλά ως αν όπως μας σας ήταν έχει έχουν είχε ή κατά μετά πριν μόνο πολύ επίσης",
+    "arabic": "في من على إلى أن إن التي الذي الذين عن مع هذا هذه ذلك تلك كان كانت قد لا لم لن ما هو هي هم بعد قبل بين كل حتى أو ثم"
+    " كما عند عندما أي أيضا لكن بل غير منذ خلال حيث إذا وقد وفي ومن وهو وهي فيه فيها به بها له لها منه منها عليه عليها اليوم حول"
+    " دون تحت فوق نحو يكون تكون ليس كانوا هناك هنا وقال قال",
+    "persian": "و در به از که این را با است برای آن یک خود تا بر کرد شد هم می نیز شده ها های ای اما یا بود هر دو پس بین ما آنها وی اند"
+    " باید شود کند دارد کرده بوده نمی چه اگر همه دیگر بعد پیش روی من تو او شما",
+    "hindi": "के का की में है और से को पर ने यह वह हैं था थी थे एक भी कि जो हो ही इस उस तो कर लिए गया गई गए नहीं या तक साथ अपने अपनी कुछ"
+    " कोई बाद जब तब सकता रहा रही रहे हुआ हुई हुए किया दिया करने लेकिन अगर मैं हम तुम आप वे ये उन इन बहुत अब यहाँ वहाँ द्वारा",
+}
+# Languages of alphabets that few others with a stemmer share, for texts that are too short for stop words.
+_ALPHABETS = {
+    "russian": "\u0400-\u04ff",
+    "greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "persian": "\u067e\u0686\u0698\u06a9\u06af\u06cc",  # letters that Arabic does not have
+    "arabic": "\u0600-\u06ff",
+    "hindi": "\u0900-\u097f",
+    "tamil": "\u0b80-\u0bff",
+    "armenian": "\u0530-\u058f",
 }
 
 
@@ -105,8 +123,8 @@ def stop_words(language: str) -> frozenset[str]:
 def languages_of(texts: Iterable[Iterable[str]]) -> str:
     """The language of texts, given as words in lower case; several are joined by "+", the most frequent first.
 
-    A text is in the language of most of its stop words, if there are at least two. Languages of fewer than 15 % of the
-    texts do not count. Texts without stop words are taken for English.
+    A text is in the language of most of its stop words, if there are at least two, or else in that of its alphabet. Languages
+    of fewer than 15 % of the texts do not count. Other texts are taken for English.
 
     Examples
     --------
@@ -127,12 +145,36 @@ def languages_of(texts: Iterable[Iterable[str]]) -> str:
 
 
 def language_of(words: Iterable[str], languages: Sequence[str]) -> str | None:
-    """Which of some languages a text is in, None if its words do not say."""
+    """Which of some languages a text is in, None if its words do not say.
+
+    Examples
+    --------
+    >>> language_of(["нефть", "и", "газ"], ["english", "russian"]), language_of(["oil"], ["english", "russian"])
+    ('russian', None)
+    """
     lists = [stop_words(language) for language in languages]
     some = list(islice(words, SAMPLED_WORDS))
     scores = [sum(word in those for word in some) for those in lists]
     most = max(scores)
-    return languages[scores.index(most)] if most >= LEAST_SCORE and scores.count(most) == 1 else None
+    if most >= LEAST_SCORE and scores.count(most) == 1:
+        return languages[scores.index(most)]
+    by_alphabet = _language_of_alphabet(" ".join(some))
+    return by_alphabet if by_alphabet in languages else None
+
+
+def _language_of_alphabet(text: str) -> str | None:
+    """The language of the alphabet of most letters, if it is one of few."""
+    n_letters = sum(map(str.isalpha, text))
+    counts = {language: len(letters.findall(text)) for language, letters in _alphabets().items()}
+    if counts["persian"]:
+        counts["persian"] = counts["arabic"]
+    most = max(counts, key=lambda language: counts[language])
+    return most if counts[most] > n_letters / 2 else None
+
+
+@cache
+def _alphabets() -> dict[str, re.Pattern[str]]:
+    return {language: re.compile(f"[{letters}]") for language, letters in _ALPHABETS.items()}
 
 
 @cache
@@ -140,4 +182,5 @@ def detectable() -> tuple[str, ...]:
     """The languages that can be told apart and have a stemmer here."""
     import snowballstemmer
 
-    return tuple(name for name in (USUAL, *_WORDS) if name in snowballstemmer.algorithms())
+    names = dict.fromkeys((USUAL, *_WORDS, *_ALPHABETS))
+    return tuple(name for name in names if name in snowballstemmer.algorithms())

@@ -24,10 +24,20 @@ UNSPACED = {
     "[\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+": 2,
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+": 3,
 }
+# Marks that do not part words and that are often left out: soft hyphens, joiners, Arabic vowels and Hebrew points.
+_INVISIBLE = "\u00ad\u200c\u200d\u2060\ufeff\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u0640\u064b-\u065f\u0670"
+# Apostrophes and gershayim between the letters of Cyrillic and Hebrew words.
+_INSIDE = "(?<=[\u0400-\u04ff])['\u2019\u02bc](?=[\u0400-\u04ff])|(?<=[\u05d0-\u05ea])[\"'\u05f3\u05f4](?=[\u05d0-\u05ea])"
+# Korean particles, the longer ones first. They follow a noun without a space; nouns have two syllables or more.
+_PARTICLES = "에서는 으로는 에게서 에서 에게 으로 까지 부터 보다 처럼 이나 라고 이라 하고 은 는 이 가 을 를 의 에 와 과 도 로 만"
 UNIQUE_SHARE = 0.9  # of the words in texts: if so many occur in one text only, words do not group the texts
 FEWEST_TEXTS = 20  # of which that can be said
 SHOWN = 5
 SAMPLED_TEXTS, SAMPLED_CHARACTERS = 2000, 2000  # by which the language is found
+LAST_LATIN, OTHER_LETTERS = (
+    "\u0250",
+    0.3,
+)  # share of letters behind the Latin ones from which on texts are in another alphabet
 
 
 class StemVectorizer(TfidfVectorizer):
@@ -135,6 +145,24 @@ def resolved_language(language: str, texts: list[str]) -> str:
     return languages_of(words_of(texts[place][:SAMPLED_CHARACTERS]) for place in drawn.tolist())
 
 
+def other_language(texts: list[str]) -> str:
+    """What many of the texts are in, if it is not English: languages, or another alphabet; else an empty text.
+
+    Examples
+    --------
+    >>> other_language(["Die Katze und der Hund", "Das Haus ist nicht da"]), other_language(["The cat and the dog"])
+    ('German', '')
+    """
+    languages = [name for name in resolved_language(AUTO, texts).split(BETWEEN) if name != USUAL]
+    if languages:
+        return " and ".join(map(str.capitalize, languages))
+    letters = [
+        letter for text in texts[:SAMPLED_TEXTS] for letter in text[:SAMPLED_CHARACTERS] if letter.isalpha()
+    ]
+    n_latin = sum(letter < LAST_LATIN for letter in letters)
+    return "another alphabet" if n_latin < (1 - OTHER_LETTERS) * len(letters) else ""
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text, in lower case.
 
@@ -144,7 +172,7 @@ def words_of(text: str) -> list[str]:
     (['cat', 'äpfel'], ['東京', '京都'], ['แมว'])
     """
     composed = unicodedata.normalize("NFC", text).replace("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}", "i")
-    words = _word_pattern().findall(composed.lower())
+    words = _word_pattern().findall(_joined().sub("", composed).lower())
     return (
         words if _unspaced().search(composed) is None else [part for word in words for part in _parts(word)]
     )
@@ -231,8 +259,31 @@ class _StemsOf:
         known, stem = self._known[language], self._stems[language]
         for word in words:
             if word not in known:
-                known[word] = stem(word) if len(word) <= LONGEST_WORD else None
+                known[word] = stem(_without_particle(word)) if len(word) <= LONGEST_WORD else None
         return [(word, known[word]) for word in words]
+
+
+def _without_particle(word: str) -> str:
+    """A Korean noun without the particle behind it; any other word as it is.
+
+    Examples
+    --------
+    >>> [_without_particle(word) for word in ("\uacbd\uae30\ub97c", "\uacbd\uae30", "games")]
+    ['경기', '경기', 'games']
+    """
+    found = _particle().fullmatch(word)
+    return found[1] if found else word
+
+
+@cache
+def _particle() -> re.Pattern[str]:
+    return re.compile(f"([\uac00-\ud7a3]{{2,}}?)(?:{_PARTICLES.replace(' ', '|')})")
+
+
+@cache
+def _joined() -> re.Pattern[str]:
+    """What is removed, so that words stay whole."""
+    return re.compile(f"[{_INVISIBLE}]|{_INSIDE}")
 
 
 @cache
