@@ -129,14 +129,14 @@ class DDC(NetworkClusterer):
     neighbors : int, "auto" or None, default="auto"
         Each item is paired with one of this many nearest neighbours, which should be in the same cluster. With ``augment``
         it is paired with a copy of itself or of a neighbour. If both are ``"auto"``, images get affine copies and 2
-        neighbours, texts copies without most words and 20 neighbours, dense vectors 10 neighbours, and views no
-        pairs. If only one is ``"auto"``, it is None. So ``augment=None`` alone means no pairs, as in the paper.
+        neighbours, texts copies without most words and 20 neighbours, dense vectors 10 neighbours unless the network
+        learns a simple method (``anchor``), and views no pairs. If only one is ``"auto"``, it is None. So ``augment=None`` alone means no pairs, as in the paper.
     anchor : "auto" or None, default="auto"
-        ``"auto"`` asks simple methods first, if X is dense vectors and no loss, pairs, links, ``n_final`` or network of the
-        user's own are given. If a mixture of ``n_clusters`` Gaussians explains the data, or if neighbours do not point to other
-        clusters than k-means, the network learns their assignments instead of finding clusters from neighbours, and
-        ``setup_.anchor`` says so. See :mod:`ddclust.choosing.anchors`. Runs on features of an
-        encoder begin with the clusters of k-means. None: neither.
+        ``"auto"`` tries simple methods first, if X holds dense vectors and no loss, pairs, links, ``n_final`` or network of
+        the user's own is given. Without labels it decides for the graph of nearest neighbours, a mixture of Gaussians, or
+        k-means. The network then learns the clusters of this method instead of finding clusters by pairs, and
+        ``setup_.anchor`` says which method it is. See :mod:`ddclust.choosing.anchors`. Runs on features of an encoder begin
+        with the clusters of k-means. None: neither.
     n_init : int, default=4
         Number of runs, from different seeds. The paper has 20.
     n_vote : int, default=1

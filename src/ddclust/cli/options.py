@@ -398,8 +398,8 @@ MODEL_TABLE = _table(
         ("--anchor",),
         "anchor",
         CLUSTERS,
-        "Whether simple methods are asked first: of dense vectors, the network learns the clusters of a Gaussian mixture or of"
-        " k-means if these explain the data as well. Runs on features of an encoder begin with those of k-means.",
+        "Whether simple methods are tried first: for dense vectors, the network then learns the clusters of the graph of nearest"
+        " neighbours, of a Gaussian mixture or of k-means. Runs on features of an encoder begin with those of k-means.",
         type=click.Choice(["auto", "none"]),
         default="auto",
         convert=lambda name: None if name == "none" else name,
