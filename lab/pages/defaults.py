@@ -30,64 +30,79 @@ from lab.paths import Place
 INTRODUCTION = """# Defaults
 
 What `DDC(n_clusters)` does by default, and why. `python -m lab run defaults` makes the results
-(`lab/results/*/defaults/`), and the table at the end is written from them.
+(`lab/results/*/defaults/`), and the table at the end is written from them. In the following, k is `n_clusters`.
+
+## Pairs
 
 | items | pairs |
 | --- | --- |
 | images | an augmented copy (`Affine()`: rotated by up to 20 degrees, shifted, scaled and sheared) of the image or of one of its 2 nearest neighbours |
 | texts and other sparse vectors | a copy without 80 % of the words (`Dropout(0.8)`) of the text or of one of its 20 nearest neighbours by topics |
-| dense vectors | one of the 10 nearest neighbours |
+| dense vectors | one of the 10 nearest neighbours, unless the network learns a simple method (below) |
 | features of [encoders](encoders.md) | one of the 20 nearest neighbours by topics |
 | several views | none |
 
 - Dense data of more than 2 GiB as float32 are paired with copies only.
-- With pairs, the divergence and the corners weigh (k - 1) / 4, and the orthogonality weight falls from 50 to 5 in the first
-  third of training. Beyond 12 clusters both are (k / 12)^1.5 times as large, so that clusters do not stay empty.
-- The learning rate starts at 3e-3 (1e-4 for images in the fully connected network, 5e-4 for features of encoders) and falls along a cosine over 3,500
-  iterations.
-- The run with the lowest loss of four is kept.
-- **On features of encoders** every run begins with the clusters of a k-means of its own: KL(k-means || network) weighs 0.5 at the start
-  and falls to 0 in the first third. Neighbours are searched as for texts: the mean of its ten nearest rows is added to each row, and 30
-  singular vectors of the sums are compared by the cosine. `anchor=None` begins without k-means.
-- **Sizes.** For dense vectors the network has max(3 k, k + 6) clusters, but at most half a batch of them and one for
-  fifty items (a smaller one would hold little more than an item's ten neighbours); where that is less than 2 k, it has k. After training they are merged into k (`n_final="auto"`) so that few pairs of items are parted: the sum over clusters of
-  the share of pairs that a cluster parts from the rest, times its size to the power of -1.5, is the smallest found. The
-  orthogonality term draws the small clusters to one size; a large class takes several of them, a rare one its own.
-  Images have as many clusters, but at most half a batch of them and one for twenty items. They are grouped into k by the same
-  rule when 40 % of the iterations are made, and the rest of training is one of k clusters, whose assignments are the sums of their
-  groups'. From then on the orthogonality term, weighted 5, draws clusters to the sizes that they have: nine tenths of a running mean of
-  the soft sizes (it forgets 2 % with every batch) and one tenth of equal sizes.
-  `n_final=None` trains k clusters as they are. So do views, features of encoders, fits without pairs, with links, and with a
-  loss or a network of the user's own.
-- **Sizes of texts** and other sparse vectors without negative values are estimated by their words when 60 % of the iterations are made:
-  naive Bayes with the share of each cluster as its prior gives every text its most likely cluster, from rows of unit length,
-  again and again until nothing changes, 50 times at most. The network learns these soft assignments in the rest of training (weight 1), and
-  the orthogonality term draws clusters to the sizes that they have, as above. If a cluster becomes empty on the way, nothing is
-  learnt from the words. Beyond 12 clusters sizes are left alone, since clusters that follow their own sizes vanish: of 50, for texts of eight kinds, 8
-  were left. `n_final=None` switches this off, too.
-- **Simple methods are asked first** (`anchor="auto"`), for dense vectors if neither loss, pairs, links, `n_final` nor a
-  network of the user's own are given. Of small tables a network can learn anything by heart, and simple methods were
-  often better. The rule knows no labels, and sees 5,000 items at most:
-  1. **The graph of nearest neighbours** divides the items into k. Each item is joined to its 15 nearest neighbours, with the weights of
-     UMAP. Small cells of k-means (one for ten items, at most 300) are grouped so that little of the graph is cut, by the same cost as fine clusters are, and
-     single items then move to the cluster of a neighbour as long as the cost falls. This is done on each half of the
-     data, for three random halvings, and judged on the other half, beside k-means. *Parted* is the share of the neighbours that k-means parts there
-     which the graph's clusters part, and *agreement* the adjusted Rand index of what both halves say; both are medians.
-     If parted is at most .25 and the agreement at least .9, gaps part the clusters, and the network learns those of the graph.
-  2. **A Gaussian mixture.** Of mixtures of k Gaussians with full, tied, diagonal and spherical covariances, the one with the lowest BIC is taken.
-     Beyond 50 features only the last two are tried. The gain is how much lower its BIC is than that of one Gaussian. The rest is how much lower the BIC gets with k + 1,
-     k + 2 or max(3 k, k + 6) components, or with a number half-way to that.
-     If the rest is at most a tenth of the gain, k Gaussians explain the data. A mixture is not believed, though, if a feature is
-     all but constant in one of its components (less than a thousandth of its variance): that is a level, such as a category, and
-     the likelihood of Gaussians on it has no bound.
-  3. **The graph again**, if parted is at most .85 and the agreement at least .5. Levels part no neighbours whatever they mean, so
-     the graph is not asked where features with at most three values have more than a tenth of the variance, as in most tables with
-     words, nor of fewer than 60 items.
-  4. Otherwise **k-means** explains the data as well.
+- With pairs, the weight of divergence and corners is (k - 1) / 4. The weight of orthogonality falls from 50 to 5 in the first third
+  of training. Beyond 12 clusters both of its values are (k / 12)^1.5 times as large, so that clusters do not stay empty.
+- The learning rate starts at 3e-3 (1e-4 for images in the fully connected network, 5e-4 for features of encoders) and falls along a
+  cosine over 3,500 iterations.
+- Of four runs, the one with the lowest loss is kept.
+- **Features of encoders.** Every run begins with the clusters of its own run of k-means: the weight of KL(k-means || network) is 0.5 at
+  the start and falls to 0 in the first third. Neighbours are searched as for texts: the mean of its ten nearest rows is added to each
+  row, and 30 singular vectors of the sums are compared by the cosine. `anchor=None` begins without k-means.
 
-  The network learns soft assignments with k clusters, in at most 1,000 iterations: those of the mixture, of k-means as balls of one size, or the
-  shares of the graph's clusters among the ten nearest of 10,000 items. KL(anchor || network) weighs 10 beside the three terms of DDC. A verbose fit says
-  which in one line, and `setup_.anchor` is "neighbors", "k-means" or names the covariances.
+## Sizes of clusters
+
+The orthogonality term draws clusters to equal sizes. So more clusters are trained than were asked for: a large class then takes
+several of them, and a rare class one. They are merged into k (`n_final="auto"`) such that few pairs of items are separated. What is
+minimised is a sum over clusters: the share of its pairs that a cluster separates from the rest, times its size to the power of -1.5.
+
+- **Images.** The network has max(3 k, k + 6) clusters, but at most half a batch of them, and at most one for twenty items. They are
+  grouped into k after 40 % of the iterations. For the rest of training there are k clusters, whose assignments are the sums of those
+  of their groups. From then on the orthogonality term, with a weight of 5, draws clusters to the sizes that they have: nine tenths of
+  a running mean of the soft sizes (which forgets 2 % with every batch) and one tenth of equal sizes.
+- **Dense vectors**, where the network learns no simple method (below). The number of clusters is the same, but at most one for fifty
+  items, since a smaller cluster would hold little more than an item's ten neighbours. If that is less than 2 k, the network has k
+  clusters. Clusters are merged after training.
+- **Texts** and other sparse vectors without negative values. Clusters are not merged. After 60 % of the iterations, their sizes are
+  estimated from the words: naive Bayes, with the share of each cluster as its prior, gives every text its most likely cluster, from rows
+  of unit length. This is repeated until nothing changes, at most 50 times. In the rest of training the network learns these
+  assignments (with a weight of 1), and the orthogonality term draws clusters to the sizes that they have, as for images. If a cluster
+  becomes empty on the way, nothing is learned from the words. Beyond 12 clusters this is not done, since clusters that follow their own
+  sizes vanish: of 50, for texts of eight kinds, 8 were left.
+
+`n_final=None` trains k clusters as they are. So do views, features of encoders, fits without pairs, fits with links, and fits with a loss
+or network of the user's own.
+
+## Simple methods
+
+For dense vectors, simple methods are tried first (`anchor="auto"`) if no loss, pairs, links, `n_final` or network of the user's own is
+given. On small tables a network can fit almost any division of the rows, and simple methods were often better. The rule uses no
+labels, and at most 5,000 items. The first of these that applies is learned:
+
+1. **The graph of nearest neighbours, if gaps separate its clusters.** Each item is joined to its 15 nearest neighbours, with the weights
+   of UMAP. Small cells of k-means (one for ten items, at most 300) are grouped into k such that little of the graph is cut, by the same
+   sum as above. Single items then move to the cluster of a neighbour as long as the sum falls. To judge the result, the data are halved
+   at random, three times. Each half is divided by its graph and by k-means, and both divisions are compared on the other half. *Parted*
+   is the number of neighbours that the graph's clusters separate there, divided by the number that k-means separates. *Agreement* is
+   the adjusted Rand index of what both halves say. Both are medians. If parted is at most .25 and the agreement at least .9, the network
+   learns the graph's clusters.
+2. **A Gaussian mixture.** Of mixtures of k Gaussians with full, tied, diagonal and spherical covariances, the one with the lowest BIC is
+   taken; beyond 50 features only the last two are tried. The *gain* is how much lower its BIC is than that of one Gaussian. The *rest* is
+   how much lower the BIC gets with k + 1, k + 2 or max(3 k, k + 6) components, or with a number half-way to that. If the rest is at most
+   a tenth of the gain, k Gaussians explain the data. A mixture is not used, though, if a feature is all but constant in one of its
+   components (less than a thousandth of its variance). Such a feature is a level, such as a category, and the likelihood of Gaussians on
+   it has no bound.
+3. **The graph again**, if parted is at most .85 and the agreement at least .5. The graph is not used if features with at most three values
+   have more than a tenth of the variance, as in most tables with words, since divisions along such levels separate no neighbours,
+   whatever the levels mean. Nor is it used for fewer than 60 items.
+4. **k-means** otherwise.
+
+The network learns soft assignments to k clusters, in at most 1,000 iterations: those of the mixture, those of k-means as balls of one
+size, or the shares of the graph's clusters among the ten nearest of 10,000 items. The weight of KL(anchor || network) is 10, beside the
+three terms of DDC. A verbose fit says in one line which method it is, and `setup_.anchor` is "neighbors", "k-means" or the name of the
+covariances.
 
 ## Chosen with classes in sight
 
