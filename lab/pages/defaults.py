@@ -42,7 +42,8 @@ What `DDC(n_clusters)` does by default, and why. `python -m lab run defaults` ma
 | features of [encoders](encoders.md) | one of the 20 nearest neighbours by topics |
 | several views | none |
 
-- Dense data of more than 2 GiB as float32 are paired with copies only.
+- Dense data of more than 2 GiB as float32 are paired with copies only. Of more than 200,000 images, a random 50,000 have neighbours,
+  which are searched among them. The others are paired with copies of themselves.
 - With pairs, the weight of divergence and corners is (k - 1) / 4. The weight of orthogonality falls from 50 to 5 in the first third
   of training. Beyond 12 clusters both of its values are (k / 12)^1.5 times as large, so that clusters do not stay empty.
 - The learning rate starts at 3e-3 (1e-4 for images in the fully connected network, 5e-4 for features of encoders) and falls along a

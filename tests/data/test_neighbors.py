@@ -162,3 +162,17 @@ def test_the_time_of_a_search_is_known_before(rng, n, n_features):
     neighbors_of(source, 10)
     real = time.perf_counter() - begun
     assert real / 5 < expected < 5 * real
+
+
+def test_of_very_many_images_a_sample_has_neighbours(monkeypatch):
+    monkeypatch.setattr("ddclust.data.neighbors.MANY_IMAGES", 50)
+    monkeypatch.setattr("ddclust.data.neighbors.SEARCHED_IMAGES", 40)
+    X = np.random.default_rng(0).random((60, 4, 4)).astype(np.float32)
+    found = neighbors_of(BatchSource(X, Scaling.of(X)), 2)
+    has_others = (found != np.arange(60)[:, None]).all(axis=1)
+    sample = np.flatnonzero(has_others)
+    assert len(sample) == 40
+    assert set(found[sample].ravel()) <= set(sample)
+    assert (found[~has_others] == np.flatnonzero(~has_others)[:, None]).all()
+    vectors = X.reshape(60, -1)
+    assert (neighbors_of(BatchSource(vectors, Scaling.of(vectors)), 2) != np.arange(60)[:, None]).all()

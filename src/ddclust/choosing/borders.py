@@ -22,7 +22,7 @@ def crossings(
     ----------
     labels : ndarray of shape (n,)
     neighbors : ndarray of shape (n, m)
-        Positions of the nearest neighbours of each item.
+        Positions of the nearest neighbours of each item; an item that is its own has none.
     n_clusters : int
 
     Returns
@@ -36,7 +36,8 @@ def crossings(
            [1., 0.]])
     """
     P = np.zeros((n_clusters, n_clusters))
-    np.add.at(P, (np.repeat(labels, neighbors.shape[1]), labels[neighbors].ravel()), 1)
+    items, places = np.nonzero(neighbors != np.arange(len(labels))[:, None])
+    np.add.at(P, (labels[items], labels[neighbors[items, places]]), 1)
     P = (P + P.T) / 2
     volume = P.sum(axis=1)
     shares = P / np.maximum(

@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
-from ddclust.data.batches import BatchSource
+from ddclust.data.batches import BatchSource, random_items
 from ddclust.data.cells import COMPONENTS, candidate_neighbors, expected_seconds
 from ddclust.data.items import SparseItems
 from ddclust.progress import Bar
@@ -21,6 +21,8 @@ DIFFERENCE_BYTES = 64 * 2**20
 # Up to so many items all distances, and up to so many features a tree, take a few seconds.
 EXACT_ITEMS, TREE_FEATURES = 10_000, 8
 MOST_APPROXIMATE = 500  # neighbours
+# Of more images than the first number, neighbours are searched among so many: a fit draws few of such numbers more than once.
+MANY_IMAGES, SEARCHED_IMAGES = 200_000, 50_000
 CANDIDATES, FEWEST_MORE = 3, 8  # for each neighbour that is sought, and more than these
 TRIAL_ROWS = 256  # whose neighbours are searched to know how long a search takes
 TRIAL_BYTES = 2**26  # of random values, beyond what processors keep near
@@ -100,8 +102,15 @@ def neighbors_of(
     """The nearest neighbours of all items of a source, (n, n_neighbors).
 
     Sparse items are compared by the cosine of their topics (:func:`topic_vectors`), and so are others with ``by_topics``;
-    else by the Euclidean distance of their scaled values.
+    else by the Euclidean distance of their scaled values. Of very many images, a random sample is searched; the others, which can
+    still be paired with copies of themselves, are their own neighbours.
     """
+    if _is_sampled(source) and not by_topics:
+        some = random_items(len(source), SEARCHED_IMAGES, seed=0)
+        near = nearest_neighbors(source.batch(some).flatten(1).numpy(), n_neighbors, verbose=verbose).indices
+        neighbors = np.repeat(np.arange(len(source), dtype=np.int32)[:, None], n_neighbors, axis=1)
+        neighbors[some] = some[near]
+        return neighbors
     vectors = source.vectors()
     if by_topics or isinstance(source.items, SparseItems):
         topics = topic_vectors(vectors, verbose=verbose)
@@ -114,6 +123,7 @@ def neighbors_of(
 def seconds_to_find(source: BatchSource, n_neighbors: int, *, by_topics: bool = False) -> float:
     """About how long :func:`neighbors_of` will take, from the search for the neighbours of a few items."""
     n, is_sparse = len(source), isinstance(source.items, SparseItems)
+    n = SEARCHED_IMAGES if _is_sampled(source) and not by_topics else n
     n_features = math.prod(source.items.shape[1:])
     if n <= TRIAL_ROWS:
         return 0.0
@@ -134,6 +144,11 @@ def seconds_to_find(source: BatchSource, n_neighbors: int, *, by_topics: bool = 
     search.kneighbors(X[:TRIAL_ROWS], return_distance=False)
     seconds = built - begun + (time.perf_counter() - built) * n / TRIAL_ROWS
     return seconds * TOPIC_SEARCHES if by_topics or is_sparse else seconds
+
+
+def _is_sampled(source: BatchSource) -> bool:
+    """Whether neighbours are searched in a part of the items."""
+    return len(source) > MANY_IMAGES and len(source.items.shape) > 2
 
 
 def _seconds_among_many(n: int, n_features: int, n_neighbors: int) -> float:
