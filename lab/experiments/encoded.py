@@ -17,6 +17,12 @@ DEVELOPMENT = {
     "reuters21578-balanced@minilm": 4,
 }
 JUDGING = {"reuters21578-balanced@static": 4}
+# The ACC that was aimed at before these runs, in the mean of the runs and for the label-free choice.
+AIMS = {
+    "agnews-texts@minilm": 0.87,
+    "cifar10-batch1@efficientnet": 0.60,
+    "reuters21578-balanced@minilm": 0.95,
+}
 DEFAULT, K_MEANS, UMAP = "default", "k-means", "umap-mixture"
 SEEDS = {"quick": 2, "standard": 5, "paper": 5}
 ITERATIONS = {"quick": 20, "standard": 1000, "paper": 3500}  # the last is the default
