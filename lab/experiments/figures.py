@@ -14,7 +14,7 @@ EPOCH_OF_THREE_DIGITS = 218  # iterations
 
 
 def figures(budget: str) -> Iterator[Cell]:
-    """The figures. Those of seals show the fits of Table 1, those of MNIST fits of three epochs."""
+    """The figures. Those of seals show the fits of Table 1, those of MNIST fits of two epochs."""
     for (name, data, k), picture in _pictures(budget).items():
         yield Cell("figures", data, name, k, picture, budget)
 
@@ -24,10 +24,10 @@ def _pictures(budget: str) -> dict[tuple[str, str, int], Picture]:
     seals_3, seals_2 = (table1_fits(data, size) for data in ("seals-3", "seals-2"))
     mnist = Fits(
         {
-            "n_init": min(size.ddc_runs, 6),
+            "n_init": min(size.ddc_runs, 4),
             "n_vote": 3,
-            "max_iter": size.iterations["images"] if is_quick else 3 * ITERATIONS_PER_EPOCH,
-            "callbacks": snapshots(range(4)),
+            "max_iter": size.iterations["images"] if is_quick else 2 * ITERATIONS_PER_EPOCH,
+            "callbacks": snapshots(range(3)),
             "precision": "bfloat16",
         }
     )
