@@ -209,9 +209,10 @@ def _protocols(found: Sequence[Found]) -> Iterable[str]:
 
 def _ddc_protocol(params: dict[str, Any]) -> str:
     rule = params["loss"]["DDCLoss"]["bandwidth_rule"]
+    how = ", convolutions in bfloat16" if params.get("precision") == "bfloat16" else ""
     distance = {"median": "median distance", "squared_median": "median squared distance"}[rule]
     return (
-        f"DDC: {params['n_init']} runs of {params['max_iter']:,} iterations (the paper: 20 of 70,000);"
+        f"DDC: {params['n_init']} runs of {params['max_iter']:,} iterations{how} (the paper: 20 of 70,000);"
         f" {STARTS[params['network']['Network']['init']]}, bandwidth from the {distance}; the vote is"
         " of the best three."
     )
