@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from ddclust.base import NetworkClusterer, all_or_nothing, contrasts, outputs_of
-from ddclust.choosing.anchors import in_words, labels_by_halves, soft_assignments
+from ddclust.choosing.anchors import K_MEANS, in_words, labels_by_halves, soft_assignments
 from ddclust.choosing.borders import doubtful_border, doubtful_clusters
 from ddclust.choosing.calibration import HALVES, RUNS
 from ddclust.choosing.grouping import merged_by_pairs, pair_counts
@@ -900,9 +900,10 @@ class DDC(NetworkClusterer):
         return None
 
     def _say_how_it_compares(self, source: BatchSource, doubt: str | None) -> None:
-        """Say how far k-means finds the same clusters, and what is doubtful."""
-        some, vectors = sampled_vectors(source)
-        say(str(beside_k_means(self.labels_[some], vectors)))
+        """Say how far k-means finds the same clusters, unless they were learnt from it, and what is doubtful."""
+        if self.setup_.anchor != K_MEANS:
+            some, vectors = sampled_vectors(source)
+            say(str(beside_k_means(self.labels_[some], vectors)))
         if doubt is not None:
             say(doubt)
 

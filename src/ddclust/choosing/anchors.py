@@ -146,11 +146,15 @@ def found_anchor(
         bar.update(SPLITS - bar.n)
         mixture = None if shown.by_gaps else believed_mixture(X, n_clusters, n_fine)
         bar.update()
+        found: Anchor
         if mixture is not None:
-            return mixture
-        if shown.is_found_again:
-            return FoundGraph.of(_rows(source, GRAPH_ITEMS), n_clusters)
-        return FoundCentres.of(X, n_clusters)
+            found = mixture
+        elif shown.is_found_again:
+            found = FoundGraph.of(_rows(source, GRAPH_ITEMS), n_clusters)
+        else:
+            found = FoundCentres.of(X, n_clusters)
+        bar.update()
+        return found
 
 
 def _rows(source: BatchSource, most: int) -> NDArray[np.float64]:
