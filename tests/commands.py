@@ -1,5 +1,6 @@
 """Runs the command line in the tests."""
 
+import re
 import sys
 
 from click.testing import CliRunner
@@ -17,6 +18,11 @@ PROCESS = (sys.executable, "-m", "ddclust")
 def run(*arguments):
     """Run a command in this process."""
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def as_predicted(labels):
+    """A labels.csv of a single run as ``predict`` prints it for the same items: without the agreement, which is that of the fit."""
+    return re.sub(r"^(.*,\d+,[\d.]+),[\d.]*,", r"\1,,", labels.read_text(), flags=re.MULTILINE)
 
 
 def set_by_options(model):

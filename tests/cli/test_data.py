@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from commands import QUICK, run
+from commands import QUICK, as_predicted, run
 from ddclust import DDC
 from ddclust.datasets import load
 
@@ -141,7 +141,7 @@ def test_columns_are_chosen(tmp_path):
         assert result.exit_code == 0, result.output
         assert DDC.load(out).feature_names_in_.tolist() == expected
         predicted = run("predict", out, tmp_path / "people.csv").output
-        assert predicted.endswith((out / "labels.csv").read_text())
+        assert predicted.endswith(as_predicted(out / "labels.csv"))
         assert run("report", out).exit_code == 0
     wrong = run("fit", tmp_path / "people.csv", "-k", 2, "--drop", "town")
     assert "has no column 'town'; its columns are" in wrong.output

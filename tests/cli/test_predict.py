@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from commands import QUICK, run
+from commands import QUICK, as_predicted, run
 from ddclust import DDC
 from ddclust.datasets import load
 
@@ -61,7 +61,7 @@ def test_predict_finds_columns_by_name(vectors):
     (folder / "other.csv").write_text("\n".join(["age,remark,mass", *rows]))
     predicted = run("predict", folder / "run", folder / "other.csv")
     assert predicted.exit_code == 0, predicted.output
-    assert predicted.output == (folder / "run" / "labels.csv").read_text()
+    assert predicted.output == as_predicted(folder / "run" / "labels.csv")
     (folder / "less.csv").write_text("age\n1\n2\n")
     assert "has no column 'mass'" in run("predict", folder / "run", folder / "less.csv").output
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commands import QUICK, WITH_REPORT, run
+from commands import QUICK, WITH_REPORT, as_predicted, run
 from ddclust import DDC
 from ddclust.datasets import load
 
@@ -57,7 +57,7 @@ def test_the_guess_is_printed_and_the_report_uses_the_columns(table, tmp_path):
     assert predicted.exit_code == 0, predicted.output
     assert predicted.stdout.count("\n") == N + 1
     again = run("predict", out, table)
-    assert again.stdout.endswith((out / "labels.csv").read_text())
+    assert again.stdout.endswith(as_predicted(out / "labels.csv"))
     assert run("report", out).exit_code == 0
     explained = run("explain", out, "--out", tmp_path / "why")
     assert explained.exit_code == 0, explained.output
@@ -89,7 +89,7 @@ def test_kinds_are_kept_for_new_tables(tmp_path):
     fitted = run("fit", tmp_path / "a.csv", "-k", 2, *QUICK, "--kind", "zip=category", "--out", out)
     assert fitted.exit_code == 0, fitted.output
     assert DDC.load(out).columns_.kinds == {"zip": "category", "x": "number"}
-    assert run("predict", out, tmp_path / "a.csv").stdout.endswith((out / "labels.csv").read_text())
+    assert run("predict", out, tmp_path / "a.csv").stdout.endswith(as_predicted(out / "labels.csv"))
 
 
 def test_resume_takes_the_kinds(tmp_path):
