@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commands import QUICK, run
@@ -24,6 +24,7 @@ FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
 NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
+@settings(deadline=None)
 @given(names=st.lists(NAMES, min_size=2))
 def test_every_name_survives(names, tmp_path_factory):
     path = tmp_path_factory.mktemp("tables", numbered=True) / "labels.csv"
@@ -32,6 +33,7 @@ def test_every_name_survives(names, tmp_path_factory):
     assert read_labels(path).item_names == names
 
 
+@settings(deadline=None)
 @given(rows=st.lists(st.tuples(NAMES, st.integers(), NAMES)))
 @example(rows=[("-1", 0, "")])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -42,6 +44,7 @@ def test_no_cell_is_a_formula_wherever_the_table_is_opened(rows, delimiter):
             assert not FORMULA.match(cell) or NUMBER.fullmatch(cell), text
 
 
+@settings(deadline=None)
 @given(name=NAMES)
 def test_a_table_is_read_by_others_as_it_is(name):
     cells = list(csv.reader(io.StringIO(csv_text(("item", "n"), [(name, 0)]), newline="")))
