@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lab import drawing
 from lab.cells import Cell, Fits, Picture
 from lab.experiments.sizes import SIZES
-from lab.experiments.tables import ITERATIONS_PER_EPOCH, table1_fits
+from lab.experiments.tables import ITERATIONS_PER_EPOCH, PAPER_ON_IMAGES, table1_fits
 from lab.parameters import snapshots
 
 EPOCH_OF_THREE_DIGITS = 218  # iterations
@@ -28,7 +28,7 @@ def _pictures(budget: str) -> dict[tuple[str, str, int], Picture]:
             "n_vote": 3,
             "max_iter": size.iterations["images"] if is_quick else 2 * ITERATIONS_PER_EPOCH,
             "callbacks": snapshots(range(3)),
-            "precision": "bfloat16",
+            **PAPER_ON_IMAGES,
         }
     )
     runs = {"n_init": min(size.ddc_runs, 4)}
