@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Self
@@ -94,9 +95,11 @@ class Columns:
     def __str__(self) -> str:
         shown = [("column", "kind", "what is done", "gaps")]
         shown += [tuple(_on_one_line(cell) for cell in row) for row in self.rows()]  # type: ignore[misc]
-        widths = [max(len(row[place]) for row in shown) for place in range(4)]
+        widths = [max(_width(row[place]) for row in shown) for place in range(4)]
         return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            "  ".join(
+                cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)
+            ).rstrip()
             for row in shown
         )
 
@@ -176,6 +179,18 @@ _TYPES: dict[Any, Any] = {
     "tuple[str, ...]": tuple[str, ...],
     "tuple[float, ...]": tuple[float, ...],
 }
+
+
+def _width(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a Chinese, Japanese or Korean character, none for a mark.
+
+    Examples
+    --------
+    >>> _width("cafe\u0301"), _width("\u6771\u4eac")
+    (4, 4)
+    """
+    marks = sum(unicodedata.combining(letter) != 0 for letter in text)
+    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text) - marks
 
 
 def _on_one_line(text: str) -> str:
