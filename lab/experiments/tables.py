@@ -12,10 +12,8 @@ from lab.parameters import constant, loss, network, own_network
 
 ITERATIONS_PER_EPOCH = 700  # of MNIST
 ITC_MINUTES = 30
-PAPER_ON_IMAGES = {
-    "network": network(init="he"),
-    "precision": "bfloat16",
-}  # the start of texts is soft, as everywhere else here
+# Of texts the start is soft, as it is here wherever none is named.
+PAPER_ON_IMAGES = {"network": network(init="he"), "precision": "bfloat16"}
 IN_POOL = ("standard", "mnist")  # the pool has three times the best of 20 runs of this size
 
 
