@@ -441,10 +441,10 @@ class DDC(NetworkClusterer):
             self.setup_ = setup
             self._remember_images(given, X)
             if len(np.unique(self.labels_)) > 1:
-                doubt = self._doubt(source, plan.pairs.neighbors)
                 if estimate is not None:
-                    self._say_how_it_compares(source, doubt)
-                elif doubt is not None:
+                    self._say_how_it_compares(source)
+                doubt = self._doubt(source, plan.pairs.neighbors)
+                if doubt is not None:
                     warnings.warn(doubt, stacklevel=3)
             kept = [kept_arrays(state.tensors) for state in states]
             for callback in plan.callbacks:
@@ -899,13 +899,11 @@ class DDC(NetworkClusterer):
             return doubtful_clusters(self.labels_, source)
         return None
 
-    def _say_how_it_compares(self, source: BatchSource, doubt: str | None) -> None:
-        """Say how far k-means finds the same clusters, unless they were learnt from it, and what is doubtful."""
+    def _say_how_it_compares(self, source: BatchSource) -> None:
+        """Say how far k-means finds the same clusters, unless they were learnt from it."""
         if self.setup_.anchor != K_MEANS:
             some, vectors = sampled_vectors(source)
             say(str(beside_k_means(self.labels_[some], vectors)))
-        if doubt is not None:
-            say(doubt)
 
     def _fine_labels(self, source: BatchSource) -> NDArray[np.int64]:
         return next(self._fine_probabilities(source, 1)).argmax(axis=1)

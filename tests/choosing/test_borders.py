@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from commands import WITH_REPORT, run
 from ddclust import DDC
 from ddclust.choosing.borders import crossings, doubtful_border
 from ddclust.data.neighbors import nearest_neighbors
@@ -37,10 +38,19 @@ def test_a_divided_group_is_noticed_and_whole_ones_are_not(blobs):
     assert doubtful_border(np.zeros(len(X), dtype=int), neighbors, 1) is None
 
 
-def test_a_fit_that_shows_its_progress_says_so(rng, capsys):
+def test_a_fit_that_shows_its_progress_warns_too(rng):
     X = rng.normal(size=(100, 2))  # one group
-    quick(2, max_iter=2, n_final=None, verbose=True).fit(X)
-    assert capsys.readouterr().err.count("The data do not decide") == 1
+    with pytest.warns(UserWarning, match="The data do not decide"):
+        quick(2, max_iter=2, n_final=None, verbose=True).fit(X)
+
+
+def test_the_report_shows_the_warning(rng, tmp_path):
+    np.save(tmp_path / "noise.npy", rng.normal(size=(300, 2)))
+    folder = tmp_path / "out"
+    found = run("fit", tmp_path / "noise.npy", "-k", 2, "--out", folder, *WITH_REPORT)
+    assert found.exit_code == 0
+    assert found.stderr.count("The data do not decide") == 1
+    assert "The data do not decide" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_silent_fit_warns_where_it_divides_one_group_and_nowhere_else(rng, blobs):
