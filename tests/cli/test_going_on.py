@@ -48,7 +48,7 @@ def test_command_line_goes_on_after(tmp_path, how):
     assert "holds an unfinished fit; 'ddclust resume" in refused.communicate()[1]
     table = start_cli("runs", tmp_path / "b").communicate()[0]
     assert "circles: interrupted" in table
-    assert "interrupted" in table.splitlines()[2]
+    assert table.count("all iterations") < 3
     resumed = start_cli("resume", tmp_path / "b")
     _, err = resumed.communicate(timeout=100)
     assert resumed.returncode == 0, err
