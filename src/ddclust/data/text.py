@@ -34,10 +34,8 @@ UNIQUE_SHARE = 0.9  # of the words in texts: if so many occur in one text only, 
 FEWEST_TEXTS = 20  # of which that can be said
 SHOWN = 5
 SAMPLED_TEXTS, SAMPLED_CHARACTERS = 2000, 2000  # by which the language is found
-LAST_LATIN, OTHER_LETTERS = (
-    "\u0250",
-    0.3,
-)  # share of letters behind the Latin ones from which on texts are in another alphabet
+# Share of letters behind the Latin ones from which on texts are in another alphabet.
+LAST_LATIN, OTHER_LETTERS = "\u0250", 0.3
 
 
 class StemVectorizer(TfidfVectorizer):

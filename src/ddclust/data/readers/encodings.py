@@ -14,9 +14,8 @@ UTF_8, UTF_16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
 SHOWN_AS = {UTF_8: "UTF-8", UTF_16: "UTF-16", WINDOWS: "Windows-1252"}
 BLOCK_BYTES = 2**20
 SAMPLE_BYTES = 2**16  # of lines with more than ASCII, by which an encoding is judged
-PLAUSIBLE = (
-    0.8  # share of letters and signs in their places from which on a text is believed to be in Windows-1252
-)
+# Share of letters and signs in their places from which on a text is believed to be in Windows-1252.
+PLAUSIBLE = 0.8
 NEARLY_UTF_8 = 0.1  # share of broken characters up to which a file is one in UTF-8 with errors
 FEWEST_KANA, WITHOUT_KANA = 0.1, 0.5  # share of a text in Japanese, and how likely one without is
 MOSTLY = 0.9  # of the letters that are in other places are of one language
