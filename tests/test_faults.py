@@ -1,5 +1,6 @@
 """Faults that lost results, hung, or changed them: each happens here for real. Those of which there are many are in torture/."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -24,6 +25,7 @@ from ddclust.storage.atomic import locked, temporary_name, write_file
 from ddclust.storage.workspace import Kind, Workspace, WorkspaceError
 from ddclust.training.engine import WorkersDiedError
 from helpers import quick
+from torture.kills import workers
 
 
 def test_a_failing_fit_removes_the_empty_folders_that_it_made(tmp_path):
@@ -86,18 +88,26 @@ def test_a_verbose_fit_in_python_needs_no_standard_error(blobs, monkeypatch, str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_data_file_that_shrinks_during_a_fit_is_named_and_nothing_is_lost(tmp_path, jobs):
+@pytest.mark.parametrize(("jobs", "in_a_read"), [("1", False), ("2", False), ("2", True)])
+def test_a_data_file_that_shrinks_during_a_fit_is_named_and_nothing_is_lost(tmp_path, jobs, in_a_read):
     X, _ = make_blobs(400, centers=3, n_features=50, random_state=0)
     np.save(tmp_path / "x.npy", X)
     whole = (tmp_path / "x.npy").read_bytes()
     options = ("-k", "3", "--runs", "2", "--max-iter", "500", "--jobs", jobs, "--out", "run", "--no-report")
     process = subprocess.Popen(
-        [*PROCESS, "fit", "x.npy", *options, "-q"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*PROCESS, "fit", "x.npy", *options, "-q"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     while process.poll() is None and not list((tmp_path / "run" / "checkpoints").glob("run-*")):
         time.sleep(0.05)
     os.truncate(tmp_path / "x.npy", 1000)
+    if in_a_read:  # between the check and the read, the system sends this
+        for worker in workers(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGBUS)
     said = process.communicate(timeout=240)[1].splitlines()
     # Where a worker has died, loky's tracker of semaphores may add its own warnings, of two lines each.
     tracked = [

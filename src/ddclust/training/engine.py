@@ -192,9 +192,14 @@ def _results(calls: dict[int, tuple], workers: int) -> Iterator[RunState]:
 
 
 def _in_worker(X: Any, *arguments: Any) -> RunState | Parcel:
-    """A call of :func:`ddclust.training.run.advance_run` in a worker, which leaves Ctrl-C to the main process."""
+    """A call of :func:`ddclust.training.run.advance_run` in a worker.
+
+    Ctrl-C is left to the main process, and so is what to say of a memory map that cannot be read: joblib's workers would print stacks.
+    """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if hasattr(signal, "SIGBUS"):
+            signal.signal(signal.SIGBUS, signal.SIG_DFL)
     state = advance_run(X.get() if isinstance(X, _RayItems) else X, *arguments)
     board: Board = arguments[-1]
     return packed(state, board.path.parent)
