@@ -33,7 +33,7 @@ def start_cli(*arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
 def test_command_line_goes_on_after(tmp_path, how):
-    options = ["circles", "-k", 2, "--runs", 3, "--vote", 2, "--max-iter", 250, "--jobs", 1, "--out"]
+    options = ["circles", "-k", 2, "--runs", 3, "--vote", 2, "--max-iter", 1500, "--jobs", 1, "--out"]
     undisturbed = start_cli("fit", *options, tmp_path / "a")
     process = start_cli("fit", *options, tmp_path / "b")
     wait_for(lambda: list((tmp_path / "b" / "checkpoints").glob("run-*")))
@@ -48,7 +48,7 @@ def test_command_line_goes_on_after(tmp_path, how):
     assert "holds an unfinished fit; 'ddclust resume" in refused.communicate()[1]
     table = start_cli("runs", tmp_path / "b").communicate()[0]
     assert "circles: interrupted" in table
-    assert table.count("all iterations") < 3
+    assert "interrupted" in table.splitlines()[2]
     resumed = start_cli("resume", tmp_path / "b")
     _, err = resumed.communicate(timeout=100)
     assert resumed.returncode == 0, err
